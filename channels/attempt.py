@@ -30,7 +30,7 @@ from channels.ignored_answers import (
     refused_note,
     standing_refusal,
 )
-from channels.quiet_hours import quiet_until, stored_quiet_hours
+from channels.quiet_hours import HELD, quiet_until, stored_quiet_hours
 from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
 from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery, shown_target
 from engine.errors import HeadgateError, Unavailable
@@ -100,7 +100,7 @@ def unattempted_result(delivery: PendingDelivery) -> DeliveryResult:
 
 def held_result(delivery: PendingDelivery, until: datetime, policy: RetryPolicy) -> DeliveryResult:
     """The result of a claimed delivery that quiet hours hold: it was not attempted."""
-    reason = f"held by quiet hours until {rfc3339(until)}"
+    reason = f"{HELD}{rfc3339(until)}"
     wait = (until - delivery.now).total_seconds()
     left = horizon(policy, delivery.attempts - 1)
     pending = DeliveryState.PENDING

@@ -7,6 +7,8 @@ from engine.errors import Findings
 from engine.weekly_window import MINUTES, WeeklyWindow, read_window
 from engine.words import Json
 
+#: The beginning of the reason of a held delivery. The time of its end follows.
+HELD = "held by quiet hours until "
 #: The channels that reach people.
 CHANNELS = ("email", "slack", "teams")
 

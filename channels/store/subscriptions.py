@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from channels.quiet_hours import HELD
 from channels.selection import EVERY_PROJECT, Selection
 from channels.store.records import (
     NewSubscription,
@@ -81,10 +82,14 @@ RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
  where subscription_id = $1 and delivery_is_blocked(state, next_at)
 """
-# Deliveries that were never attempted are due again, also those that quiet hours hold.
+# $2: the reason of held deliveries, which the time of their end follows. Once it has passed, an
+# attempt can be under way: that claim stays. An attempt of a released delivery has no reason.
 RELEASE_HELD = """
-update delivery set next_at = clock_timestamp()
- where subscription_id = $1 and state = 'pending' and attempts = 0 and next_at > clock_timestamp()
+update delivery set next_at = clock_timestamp(), error = null
+ where subscription_id = $1 and state = 'pending' and next_at > clock_timestamp()
+   and starts_with(error, $2)
+   and substr(error, length($2) + 1) collate "C"
+       > to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 """
 WAKE = "select pg_notify('headgate_delivery', '')"
 LOCK_ONE = f"""
@@ -157,7 +162,7 @@ async def update(
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
         if change.sets_quiet_hours:
-            await conn.execute(RELEASE_HELD, subscription_id)
+            await conn.execute(RELEASE_HELD, subscription_id, HELD)
         now = record_of(row)
         await record_subscription_events(conn, events_of_change(before, now, by))
         await conn.execute(WAKE)

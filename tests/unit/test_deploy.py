@@ -105,6 +105,22 @@ def test_the_image_uses_existing_files_and_locked_packages_and_does_not_run_as_r
     assert user.isdigit() and int(user) > 0
 
 
+def test_the_builder_of_the_image_gets_what_is_copied_and_no_keys_or_data() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, re.MULTILINE)
+    wanted = {one.partition("/")[0] for line in copied for one in line.split()}
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    rules = [line for line in lines if not line.startswith("#")]
+    assert rules[0] == "*"
+    assert {one.removeprefix("!") for one in rules if one.startswith("!")} == wanted
+    assert {"**/__pycache__", "hub/dashboard/node_modules"} <= set(rules)
+
+
+def test_keys_and_passwords_of_the_guides_are_not_committed() -> None:
+    """deploy/compose/.env, credentials.key and audit.key, in a clone."""
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {"/deploy/compose/.env", "*.key"} <= set(ignored)
+
+
 def test_the_guide_installs_secrets_readable_by_their_owner_only() -> None:
     """As `headgate admin doctor` and the hardening guide ask for: mode 0600."""
     installed = re.findall(r"install -m (\d+) (.*) (/etc/headgate/\S+)", PRODUCTION)

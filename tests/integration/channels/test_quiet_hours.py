@@ -10,6 +10,7 @@ import pytest
 from channels.contract import Channel
 from channels.email.channel import EmailChannel
 from channels.email.relay import EmailSettings, Encryption
+from channels.quiet_hours import HELD
 from channels.store import subscriptions
 from channels.store.records import NewSubscription, SubscriptionChange
 from engine.store.database import Database
@@ -57,8 +58,7 @@ async def delivery_with(
 
 
 async def held(rows: EngineRows) -> dict[str, Any]:
-    start = "held by quiet hours until "
-    return await delivery_with(rows, lambda one: (one["error"] or "").startswith(start))
+    return await delivery_with(rows, lambda one: (one["error"] or "").startswith(HELD))
 
 
 async def delivered(rows: EngineRows) -> dict[str, Any]:
@@ -82,21 +82,49 @@ async def test_a_held_notification_is_not_attempted_and_keeps_the_hook_open(
     assert relay.messages == []
 
 
+async def remove_quiet_hours(database: Database, one: NewSubscription) -> None:
+    async with database.connection() as conn:
+        change = SubscriptionChange(quiet_hours=None, sets_quiet_hours=True)
+        changed = await subscriptions.update(conn, one.project, one.id, change, "ann")
+    assert changed is not None and changed.quiet_hours is None
+
+
+@pytest.mark.parametrize("failed", [0, 1])
 async def test_without_quiet_hours_a_held_notification_is_sent(
-    engine_rows: EngineRows, run_dispatcher: RunDispatcher, relay: Relay, database: Database
+    engine_rows: EngineRows,
+    run_dispatcher: RunDispatcher,
+    relay: Relay,
+    database: Database,
+    failed: int,
 ) -> None:
+    """failed: attempts before the quiet hours."""
     one = await subscribe(engine_rows, quiet_around(await engine_rows.now()))
     await engine_rows.hook(await engine_rows.stack())
     async with run_dispatcher(channels=channels(relay)):
         await held(engine_rows)
-        async with database.connection() as conn:
-            change = SubscriptionChange(quiet_hours=None, sets_quiet_hours=True)
-            changed = await subscriptions.update(conn, one.project, one.id, change, "ann")
-        assert changed is not None and changed.quiet_hours is None
+        await engine_rows.value("update delivery set attempts = $1 returning 1", failed)
+        await remove_quiet_hours(database, one)
         found = await delivered(engine_rows)
-    assert found["attempts"] == 1
+    assert found["attempts"] == failed + 1
     assert found["error"] is None
     assert len(relay.messages) == 1
+
+
+async def test_an_attempt_after_quiet_hours_is_not_released(
+    engine_rows: EngineRows, run_dispatcher: RunDispatcher, relay: Relay, database: Database
+) -> None:
+    """Its claim has the reason of the held delivery until its result is written."""
+    one = await subscribe(engine_rows, quiet_around(await engine_rows.now()))
+    await engine_rows.hook(await engine_rows.stack())
+    async with run_dispatcher(channels=channels(relay)):
+        await held(engine_rows)
+    until = await engine_rows.value(
+        "update delivery set error = $1, attempts = 1 returning next_at",
+        f"{HELD}2026-01-01T06:00:00.000000Z",
+    )
+    await remove_quiet_hours(database, one)
+    (found,) = await engine_rows.deliveries()
+    assert found["next_at"] == until
 
 
 async def test_outside_of_quiet_hours_a_notification_is_sent(
