@@ -66,7 +66,8 @@ class BrokerConnection:
         self._guard = (supervisor or Supervisor()).guard(
             name, first=settings.first_retry, max_pause=settings.max_retry
         )
-        self._failures = 0
+        self._tried = 0  # nodes, which have their turns
+        self._failures = 0  # in succession
         self.is_open = False
         #: Why there is no connection.
         self.reason = "not connected yet"
@@ -92,27 +93,27 @@ class BrokerConnection:
         consume: Consumer | None,
     ) -> None:
         """Open one connection and use it until it ends."""
-        urls, failures = self._settings.urls, self._failures
-        url = URL(urls[failures % len(urls)])
-        self._failures = failures + 1  # reset when the connection works
+        urls = self._settings.urls
+        url = URL(urls[self._tried % len(urls)])
+        self._tried += 1
+        self._failures += 1  # reset when the connection works
+        back_off = BackOff(self._settings.first_retry, self._settings.max_retry)
         try:
             connection = await self._connect(url)
         except (*LOST, TimeoutError) as error:
             self._report_loss(url, f"cannot connect: {error_text(error)}")
-            back_off = BackOff(self._settings.first_retry, self._settings.max_retry)
             await wait_at_most(stop, back_off.ceiling(self._failures + 1))
             return
         try:
             await self._prepare(connection, prepare)
+            self._failures = 0
             self.is_open = True
             self.reason = "the connection was lost"
             log.info(f"{self._name}.connected", broker=_address(url))
             await _use(connection, stop, consume)
-            self._failures = 0
         except* LOST as group:
             self._report_loss(url, error_text(group.exceptions[0]))
-            self._failures = 1
-            await wait_at_most(stop, self._settings.first_retry)
+            await wait_at_most(stop, back_off.ceiling(self._failures + 1))
         finally:
             self.is_open = False
             await _close(connection)
