@@ -83,7 +83,7 @@ class ProcessTypes:
                 self._trusted_web,
                 credentials,
             ),
-            *software_types(software_store, servers),
+            *software_types(software_store, servers, objects),
             *(openstack_types(used, software_store, servers) if used is not None else ()),
             *types,
             gate=gate,

@@ -201,3 +201,95 @@ async def test_one_list_finds_the_signals_of_all_conditions(
     assert len(objects) == len(names) and max(objects.values()) <= 3
     await delete(observing)
     assert await containers(project) == []
+
+
+SCRIPT: Json = {
+    "type": "OS::Heat::SoftwareConfig",
+    "properties": {
+        "group": "script",
+        "config": "echo $a",
+        "inputs": [{"name": "a"}],
+        "outputs": [{"name": "out"}, {"name": "trouble", "error_output": True}],
+    },
+}
+
+
+def deployment(value: str = "1", **properties: Json) -> Json:
+    """A config and its deployment `d`."""
+    deploys = {
+        "config": {"get_resource": "c"},
+        "server": "web-1",
+        "input_values": {"a": value},
+        "signal_transport": "TEMP_URL_SIGNAL",
+        **properties,
+    }
+    return {"c": SCRIPT, "d": {"type": "OS::Heat::SoftwareDeployment", "properties": deploys}}
+
+
+async def until_published(
+    program: Program, action: str, server: str = "web-1", not_url: str = ""
+) -> str:
+    """Wait for the deployment of a server; return the URL to which it uploads its signals."""
+
+    async def published() -> str | None:
+        path = f"/software_deployments/metadata/{server}"
+        for one in (await program.call("GET", path))[1]["metadata"]:
+            values = {each["name"]: each.get("value") for each in one["inputs"]}
+            url = str(values["deploy_signal_id"])
+            if values["deploy_action"] == action and url != not_url:
+                assert values["deploy_signal_verb"] == "PUT"
+                return url
+        return None
+
+    url: str = await eventually(published)
+    return url
+
+
+async def test_a_server_uploads_the_results_of_its_deployments(
+    run: Program, project: Project
+) -> None:
+    """Each operation has a URL of its own; that of an earlier one is invalid."""
+    actions = ["CREATE", "UPDATE", "DELETE"]
+    body = template(deployment(actions=actions))
+    body["outputs"] = {"out": {"value": {"get_attr": ["d", "out"]}}}
+    await run.call("POST", "/stacks", {"stack_name": "s", "template": body})
+    first = await until_published(run, "CREATE")
+    assert await upload(first, {"deploy_status": "IN_PROGRESS"}) == 201
+    assert await upload(first, {"out": "one", "deploy_status_code": 0}) == 201
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert (await run.stack("s"))["outputs"][0]["output_value"] == "one"
+    await run.update("s", "PUT", template=template(deployment("2", actions=actions)))
+    second = await until_published(run, "UPDATE")
+    assert await upload(first, {"out": "late"}) in (401, 404)
+    assert await upload(second, {"deploy_status_code": 7}) == 201
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    assert "non-zero status code: 7" in await reason(run, "s", "d")
+    documents = [await run.stack_request("GET", "s", rest) for rest in ("/resources/d", "/events")]
+    assert "temp_url_sig" not in json.dumps(documents)
+    await run.stack_request("DELETE", "s")
+    last = await until_published(run, "DELETE")
+    assert await upload(last, {}) == 201
+    await eventually(lambda: is_gone(run))
+    assert await containers(project) == []
+
+
+async def is_gone(program: Program) -> bool:
+    return (await program.call("GET", "/stacks/s"))[0] == 404
+
+
+async def test_one_list_finds_the_results_of_a_group_and_an_invalid_one_fails_its_member(
+    observing: Program, project: Project
+) -> None:
+    properties = deployment()["d"]["properties"]
+    del properties["server"]
+    servers = {"one": "web-1", "two": "web-2"}
+    group = {"type": "OS::Heat::SoftwareDeploymentGroup",
+             "properties": {**properties, "servers": servers}}  # fmt: skip
+    await observing.create("s", {"c": SCRIPT, "g": group})
+    urls = [await until_published(observing, "CREATE", server) for server in servers.values()]
+    assert await upload(urls[0], {"deploy_status_code": 0}) == 201
+    assert await upload(urls[1], b"no JSON") == 201
+    assert await observing.until_ended("s") == "CREATE_FAILED"
+    assert "not valid JSON" in await reason(observing, "s", "g")
+    await delete(observing)
+    assert await containers(project) == []

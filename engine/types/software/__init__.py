@@ -1,6 +1,7 @@
 """Resource types of software: configs, their deployments to servers, and the servers."""
 
 from engine.types.contract import ResourceType
+from engine.types.object_signals import ObjectSignals
 from engine.types.software.configs import (
     CloudConfig,
     SoftwareComponent,
@@ -16,9 +17,16 @@ from engine.types.software.software_store import SoftwareStore
 __all__ = ["ServerUrls", "SoftwareStore", "software_types"]
 
 
-def software_types(software_store: SoftwareStore, servers: ServerUrls) -> list[ResourceType]:
-    """The software types. servers: the metadata URLs of servers."""
+def software_types(
+    software_store: SoftwareStore, servers: ServerUrls, objects: ObjectSignals | None = None
+) -> list[ResourceType]:
+    """The software types. servers: the metadata URLs of servers. objects: signals that are objects;
+    None: there is no Swift."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
-    own = [*(type_(software_store) for type_ in (*configs, *deployments)), DeployedServer(servers)]
-    return [*own, *deployment_groups()]
+    return [
+        *(type_(software_store) for type_ in configs),
+        *(type_(software_store, objects) for type_ in deployments),
+        DeployedServer(servers),
+        *deployment_groups(has_swift=objects is not None),
+    ]

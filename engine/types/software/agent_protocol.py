@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from engine.hot.syntax.keyed_names import plain_name
 from engine.types.contract import Call
-from engine.types.signal_urls import SignalUrl
+from engine.types.object_signals import TEMP_URL
 from engine.types.software.software_store import UNGROUPED, DeploymentResult, NewConfig
 from engine.words import Json, Status
 
 CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
-#: Transports of services that Headgate does not use.
-REFUSED = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
-TRANSPORTS = (CFN, REFUSED[0], HEAT, NO_SIGNAL, REFUSED[1])
+#: The transport of a service that Headgate does not use.
+ZAQAR = "ZAQAR_SIGNAL"
+TRANSPORTS = (CFN, TEMP_URL, HEAT, NO_SIGNAL, ZAQAR)
 #: The input with the signal URL of a deployment. It is a secret.
 SIGNAL_ID = "deploy_signal_id"
 
@@ -25,12 +25,15 @@ class MissingInput(Exception):
     """The config refers to an input without a value; the text is its name."""
 
 
-def derive_config(call: Call, action: str, source: NewConfig) -> NewConfig:
-    """The source config with the values of its inputs."""
+def derive_config(
+    call: Call, action: str, source: NewConfig, upload_url: str | None = None
+) -> NewConfig:
+    """The source config with the values of its inputs. upload_url: where the server uploads its
+    signals, if the transport is `TEMP_URL`."""
     properties = call.properties
     inputs = [
         *_inputs_with_values(source, properties.get("input_values") or {}),
-        *_of_deployment(call, action),
+        *_of_deployment(call, action, upload_url),
     ]
     name = properties.get("name") or source.name or call.own_name
     return replace(source, name=name, group=source.group or UNGROUPED, inputs=inputs)
@@ -46,7 +49,7 @@ def _inputs_with_values(source: NewConfig, values: Mapping[str, Json]) -> Iterat
             yield {"name": name, "type": "String", "value": value}
 
 
-def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
+def _of_deployment(call: Call, action: str, upload_url: str | None) -> Iterator[dict[str, Json]]:
     transport = call.properties["signal_transport"]
     yield _input("deploy_server_id", call.properties["server"], "ID of the server")
     yield _input("deploy_action", action, "Action of the deployment")
@@ -56,12 +59,10 @@ def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
     yield _input("deploy_resource_name", name, "Name of the deployment in the stack")
     yield _input("deploy_signal_transport", transport, "How the server reports the result")
     if transport != NO_SIGNAL:
-        yield from _signal_inputs(call.signal_url)
-
-
-def _signal_inputs(signal_url: SignalUrl) -> Iterator[dict[str, Json]]:
-    yield _input(SIGNAL_ID, signal_url.signed_url, "URL to which the server reports the result")
-    yield _input("deploy_signal_verb", "POST", "HTTP method of the report")
+        url = upload_url or call.signal_url.signed_url
+        yield _input(SIGNAL_ID, url, "URL to which the server reports the result")
+        verb = "PUT" if upload_url else "POST"
+        yield _input("deploy_signal_verb", verb, "HTTP method of the report")
 
 
 def _input(name: str, value: Json, description: str) -> dict[str, Json]:

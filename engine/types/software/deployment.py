@@ -6,13 +6,21 @@ the API changes the status of the deployment; meanwhile the deployment is only a
 failed deployment contains its properties, so that its deletion can be sent to the server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
+from engine.types.http_client import ServiceError
+from engine.types.object_signals import (
+    TEMP_URL,
+    ObjectSignals,
+    ReceivesObjects,
+    object_name,
+    parse_body,
+)
 from engine.types.software.agent_protocol import (
     NO_SIGNAL,
     MissingInput,
@@ -29,6 +37,7 @@ from engine.types.software.schema import (
     DEFAULT_ACTIONS,
     PROPERTIES,
     STRUCTURED,
+    TRANSPORT_REMEDY,
     check_transport,
 )
 from engine.types.software.software_store import (
@@ -52,8 +61,7 @@ _PROPERTIES, _OLD_PROPERTIES = "properties", "said"
 _POLL = timedelta(days=1)
 
 
-class SoftwareDeployment(ResourceType):
-    uses_credential = False
+class SoftwareDeployment(ReceivesObjects):
     supersedable = True
     schema = TypeSchema(
         "OS::Heat::SoftwareDeployment",
@@ -64,8 +72,10 @@ class SoftwareDeployment(ResourceType):
         signals=True,
     )
 
-    def __init__(self, software_store: SoftwareStore) -> None:
+    def __init__(self, software_store: SoftwareStore, objects: ObjectSignals | None = None) -> None:
         self._software_store = software_store
+        self.objects = objects
+        self.uses_credential = objects is not None
 
     async def create(self, call: Call) -> Outcome:
         return await self._deploy(call, "CREATE")
@@ -91,6 +101,11 @@ class SoftwareDeployment(ResourceType):
         if not isinstance(outcome, Done):
             return outcome
         await self._software_store.unpublish(call.project, _id_of(call))
+        if self._uploads_to(call) is not None:
+            try:
+                await self._remove_objects(call)
+            except ServiceError as error:
+                return _failed(call, error)
         return Done(None)
 
     async def check(self, call: Call) -> Outcome:
@@ -108,7 +123,7 @@ class SoftwareDeployment(ResourceType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        check_transport(properties, place, findings)
+        check_transport(properties, place, findings, has_swift=self.objects is not None)
 
     def apply_inputs(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
         """The config for the server. inputs: with their values. Raises MissingInput."""
@@ -127,7 +142,13 @@ class SoftwareDeployment(ResourceType):
         if action not in _actions(call, source):
             return _done(call, source, found)
         try:
-            config = derive_config(call, action, source)
+            url = await self._upload_url(call)
+            if url is not None and found is not None:
+                await self._remove_objects(call, keep=object_name(call))
+        except ServiceError as error:
+            return _failed(call, error)
+        try:
+            config = derive_config(call, action, source, url)
             config = replace(config, config=self.apply_inputs(call, source, config))
         except MissingInput as missing:
             reason = f"The Parameter ({missing}) was not provided."
@@ -160,7 +181,11 @@ class SoftwareDeployment(ResourceType):
             reason="Not waiting for outputs signal" if silent else "Deploy data available",
         )
         await self._software_store.publish(call.project, published)
-        return _done(call, config, deployment) if silent else _wait(call, published.reason)
+        if silent:
+            return _done(call, config, deployment)
+        if self._uploads_to(call) is not None:
+            return Wait(call.now, _PUBLISHED, published.reason, public_reason=_WAITING)
+        return _wait(call, published.reason)
 
     async def _poll(self, call: Call, action: str) -> Outcome:
         """The state of the deployment, from signals and from the API."""
@@ -170,7 +195,12 @@ class SoftwareDeployment(ResourceType):
         if found is None:
             return Failed(_no_deployment(call), call.physical_id, public_reason=_NO_DEPLOYMENT)
         if found.status == Status.IN_PROGRESS:
-            found = await self._apply_signals(call, found)
+            found = await self._apply_signals(call, found, call.signals)
+        if found.status == Status.IN_PROGRESS and self._uploads_to(call) is not None:
+            uploaded = await self._receive(call, found)
+            if isinstance(uploaded, Wait):
+                return uploaded
+            found = uploaded
         if found.status == Status.IN_PROGRESS and call.superseded:
             found = await self._complete(call, found, _cancelled_result(found))
         match found.status:
@@ -183,10 +213,60 @@ class SoftwareDeployment(ResourceType):
             case _:
                 return _wait(call, found.reason)
 
-    async def _apply_signals(self, call: Call, deployment: Deployment) -> Deployment:
-        """Apply the signals. The first final signal counts; later ones have no effect."""
+    def _uploads_to(self, call: Call) -> ObjectSignals | None:
+        """Where the server uploads its signals; None: it sends them to Headgate."""
+        return self.objects if call.properties.get("signal_transport") == TEMP_URL else None
+
+    async def _upload_url(self, call: Call) -> str | None:
+        """Raises ServiceError."""
+        objects = self._uploads_to(call)
+        if objects is None:
+            return None
+        if not await objects.is_available(call.credential):
+            reason = f"{TEMP_URL} needs Swift, which the service catalog does not have"
+            reason = f"{reason}. {TRANSPORT_REMEDY}"
+            raise ServiceError(reason, public=reason)
+        return (await objects.create(call)).url
+
+    async def _remove_objects(self, call: Call, *, keep: str = "") -> None:
+        """Raises ServiceError."""
+        if (objects := self._uploads_to(call)) is not None:
+            await objects.remove(call, keep=keep)
+
+    async def _receive(self, call: Call, deployment: Deployment) -> Deployment | Wait:
+        """The deployment with the signals that were uploaded; Wait if it is still in progress. A
+        Swift that is away only delays them."""
+        objects, name = self._uploads_to(call), object_name(call)
+        reason = _reason_of(call, deployment.reason)
+        waits = await self.next_wait(call, name, None, reason)
+        if waits is not None or objects is None:
+            return waits or deployment
+        known = None
+        try:
+            uploaded = await objects.read(call, name)
+        except ServiceError as error:
+            reason = error.public
+        else:
+            known = len(uploaded)
+            fields = [parse_body(one) for one in uploaded]
+            deployment = await self._apply_signals(call, deployment, fields)
+        if deployment.status != Status.IN_PROGRESS or call.superseded:
+            return deployment
+        waits = await self.wait_for_object(call, name, known, _PUBLISHED, None, reason)
+        return replace(waits, public_reason=_WAITING)
+
+    async def _apply_signals(
+        self, call: Call, deployment: Deployment, signals: Sequence[Mapping[str, Json] | str]
+    ) -> Deployment:
+        """Apply the signals; a text is the reason why one is invalid. The first final signal
+        counts; later ones have no effect."""
         began = ""
-        for signal in call.signals:
+        for signal in signals:
+            if isinstance(signal, str):
+                values = deployment.output_values
+                wrong = f"The signal of the server is invalid: {signal}"
+                ended = DeploymentResult(Status.FAILED, wrong, values)
+                return await self._complete(call, deployment, ended)
             reason = progress_of(signal)
             if reason is None:
                 ended = result_of_signal(
@@ -210,8 +290,17 @@ class SoftwareDeployment(ResourceType):
 
 def _wait(call: Call, progress: str) -> Wait:
     until = call.now if call.superseded else call.now + _POLL
-    reason = f"{progress} (server {call.properties['server']})"
-    return Wait(until, _PUBLISHED, reason, public_reason=_WAITING)
+    return Wait(until, _PUBLISHED, _reason_of(call, progress), public_reason=_WAITING)
+
+
+def _reason_of(call: Call, progress: str) -> str:
+    return f"{progress} (server {call.properties['server']})"
+
+
+def _failed(call: Call, error: ServiceError) -> Failed:
+    """The failure of an operation whose object may exist."""
+    data = {_PROPERTIES: dict(call.properties)}
+    return Failed(str(error), _id_of(call), data, error.retry, public_reason=error.public)
 
 
 def _cancelled_result(deployment: Deployment) -> DeploymentResult:

@@ -58,8 +58,11 @@ def schema_of(name: str, properties: Mapping[str, Property], members: str) -> Ty
 
 
 class DeploymentGroup(Group):
-    def __init__(self, name: str, properties: Mapping[str, Property], members: str) -> None:
+    def __init__(
+        self, name: str, properties: Mapping[str, Property], members: str, *, has_swift: bool
+    ) -> None:
         super().__init__()
+        self._has_swift = has_swift
         self._members = members
         self.body_properties = ["servers", *properties]
         self.schema = schema_of(name, properties, members)
@@ -94,18 +97,19 @@ class DeploymentGroup(Group):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        check_transport(properties, place, findings)
+        check_transport(properties, place, findings, has_swift=self._has_swift)
 
 
-def deployment_groups() -> list[DeploymentGroup]:
-    """The groups, with their former names."""
+def deployment_groups(*, has_swift: bool) -> list[DeploymentGroup]:
+    """The groups, with their former names. has_swift: whether servers can upload signals."""
     single, structured = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
-    return [
-        DeploymentGroup("OS::Heat::SoftwareDeploymentGroup", PROPERTIES, single),
-        DeploymentGroup("OS::Heat::SoftwareDeployments", PROPERTIES, single),
-        DeploymentGroup("OS::Heat::StructuredDeploymentGroup", STRUCTURED, structured),
-        DeploymentGroup("OS::Heat::StructuredDeployments", STRUCTURED, structured),
-    ]
+    groups = (
+        ("OS::Heat::SoftwareDeploymentGroup", PROPERTIES, single),
+        ("OS::Heat::SoftwareDeployments", PROPERTIES, single),
+        ("OS::Heat::StructuredDeploymentGroup", STRUCTURED, structured),
+        ("OS::Heat::StructuredDeployments", STRUCTURED, structured),
+    )
+    return [DeploymentGroup(*one, has_swift=has_swift) for one in groups]
 
 
 MEMBER_ATTRIBUTES = {one: group for group, one in GROUP_ATTRIBUTES.items()}

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, updatable
+from engine.types.object_signals import TEMP_URL
 from engine.types.software.agent_protocol import (
     CFN,
-    REFUSED,
     STATUS_CODE,
     STDERR,
     STDOUT,
     TRANSPORTS,
+    ZAQAR,
 )
 from engine.types.software.software_store import UNGROUPED
 from engine.types.value import CONVERT
@@ -110,6 +111,8 @@ def _maps(value: Json) -> Sequence[Mapping[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+#: What to do if a transport of signals cannot be used.
+TRANSPORT_REMEDY = f"Use {CFN}: the server sends a POST request to a signed URL."
 PROPERTIES: Mapping[str, Property] = {
     "config": updatable(Kind.STRING, "ID of the software config."),
     "server": Property(Kind.STRING, "ID of the server.", required=True),
@@ -153,10 +156,10 @@ STRUCTURED: Mapping[str, Property] = {
 }
 
 
-def check_transport(properties: Mapping[str, Json], place: str, findings: Findings) -> None:
-    if properties.get("signal_transport") in REFUSED:
-        findings.add(
-            f"{place}.signal_transport",
-            f"{properties['signal_transport']} needs a service that Headgate does not use",
-            f"Use {CFN}: the server sends a POST request to a signed URL.",
-        )
+def check_transport(
+    properties: Mapping[str, Json], place: str, findings: Findings, *, has_swift: bool
+) -> None:
+    transport = properties.get("signal_transport")
+    if transport == ZAQAR or (transport == TEMP_URL and not has_swift):
+        reason = f"{transport} needs a service that Headgate does not use"
+        findings.add(f"{place}.signal_transport", reason, TRANSPORT_REMEDY)

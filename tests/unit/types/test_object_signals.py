@@ -18,9 +18,11 @@ from engine.types.object_signals import (
     parse_body,
 )
 from engine.types.openstack.swift.temporary_url import sign_url
+from engine.types.software import software_types
 from engine.types.wait_conditions import wait_types
 from engine.words import Json
-from tests.unit.types.calls import NOW, SIGNAL_URL, STACK, a_call, findings_of, run
+from tests.unit.types.calls import NOW, SERVERS, SIGNAL_URL, STACK, a_call, findings_of, run
+from tests.unit.types.software.in_memory import InMemoryStore
 
 HANDLE = "OS::Heat::WaitConditionHandle"
 TEMP_URL = {"signal_transport": "TEMP_URL_SIGNAL"}
@@ -193,3 +195,74 @@ async def test_a_swift_that_is_away_only_delays_the_signals() -> None:
     )
     objects.broken, objects.uploads = None, [b""]
     assert isinstance(await run(condition, "create", end), Done)
+
+
+DEPLOYMENT = "OS::Heat::SoftwareDeployment"
+UPLOADS: Json = {"server": "web-1", **TEMP_URL}
+
+
+def deployments_with(
+    objects: InMemoryObjects,
+) -> tuple[ResourceType, ResourceType, InMemoryStore]:
+    """A deployment and a group of them, and their store."""
+    store = InMemoryStore()
+    types = {one.schema.name: one for one in software_types(store, SERVERS, objects)}
+    return types[DEPLOYMENT], types[f"{DEPLOYMENT}Group"], store
+
+
+async def test_a_deployment_ends_with_what_its_server_uploads() -> None:
+    objects = InMemoryObjects()
+    own, group, store = deployments_with(objects)
+    assert findings_of(own, UPLOADS) == findings_of(group, {"servers": {}, **TEMP_URL}) == []
+    call = a_call(own, UPLOADS)
+    begun = await run(own, "create", call)
+    assert isinstance(begun, Wait) and begun.until == NOW
+    (published,) = store.published
+    inputs = {one["name"]: one["value"] for one in published.config.inputs}
+    assert inputs["deploy_signal_id"].startswith("https://swift/")
+    assert inputs["deploy_signal_verb"] == "PUT"
+    objects.uploads = [b'{"deploy_status": "IN_PROGRESS"}']
+    waits = await run(own, "create", replace(call, progress=begun.progress))
+    assert isinstance(waits, Wait) and waits.progress["known"] == 1 and waits.progress["published"]
+    objects.uploads += [b'{"deploy_status_code": 0, "deploy_stdout": "o"}']
+    assert waits.until is not None
+    later = replace(call, progress=waits.progress, now=waits.until)
+    done = await run(own, "create", later)
+    assert isinstance(done, Done) and done.attributes["deploy_stdout"] == "o"
+    assert isinstance(await run(own, "delete", replace(call, physical_id=done.physical_id)), Done)
+    assert not objects.names
+
+
+async def test_an_invalid_upload_fails_the_deployment_and_an_absent_swift_is_named() -> None:
+    objects = InMemoryObjects()
+    own, _, store = deployments_with(objects)
+    call = a_call(own, UPLOADS)
+    begun = await run(own, "create", call)
+    assert isinstance(begun, Wait)
+    objects.uploads = [None]
+    failed = await run(own, "create", replace(call, progress=begun.progress))
+    assert isinstance(failed, Failed) and "longer than 65536 bytes" in failed.reason
+    store.published.clear()
+    objects.available = False
+    refused = await run(own, "create", call)
+    assert isinstance(refused, Failed) and not store.published
+    assert "needs Swift" in refused.reason and "Use CFN_SIGNAL" in refused.public_reason
+
+
+@pytest.mark.parametrize("way", ["api", "superseded"])
+async def test_a_deployment_stops_waiting_when_headgate_has_a_result_or_its_change_ends(
+    way: str,
+) -> None:
+    own, _, _ = deployments_with(InMemoryObjects())
+    call = a_call(own, UPLOADS)
+    begun = await run(own, "create", call)
+    assert isinstance(begun, Wait)
+    waits = await run(own, "create", replace(call, progress=begun.progress))
+    assert isinstance(waits, Wait)
+    again = replace(call, progress=waits.progress)
+    if way == "api":
+        sent = replace(again, signals=[{"deploy_status_code": 0}])
+        assert isinstance(await run(own, "create", sent), Done)
+    else:
+        ended = await run(own, "create", replace(again, superseded=True))
+        assert isinstance(ended, Failed) and "cancelled" in ended.reason
