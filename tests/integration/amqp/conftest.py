@@ -1,6 +1,6 @@
 """A program with a broker, and a client that receives messages and answers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,9 +116,18 @@ async def amqp(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
 
 @pytest.fixture
 async def run(
-    database_url: str, rabbit: Rabbit, amqp: AmqpClient, world: World
+    database_url: str,
+    rabbit: Rabbit,
+    amqp: AmqpClient,
+    world: World,
+    connections: Mapping[str, Any],
 ) -> AsyncIterator[Program]:
-    settings = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **amqp.settings}
+    settings = {
+        "channels.amqp.url": rabbit.url,
+        "engine.poll": "1s",
+        **amqp.settings,
+        **connections,
+    }
     async with program(database_url, settings, types=[Thing(world)]) as opened:
         yield opened
 
