@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 
 from engine.types.contract import Call, Done, Failed, ResourceType, Wait
-from engine.types.http_client import ServiceError
+from engine.types.http_client import Response, ServiceError
 from engine.types.object_signals import (
+    MAX_BYTES,
     SignalObject,
     number_of,
     object_name,
@@ -17,11 +18,14 @@ from engine.types.object_signals import (
     owner_of,
     parse_body,
 )
+from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.swift.signal_objects import SwiftSignals
 from engine.types.openstack.swift.temporary_url import sign_url
 from engine.types.software import software_types
 from engine.types.wait_conditions import wait_types
 from engine.words import Json
 from tests.unit.types.calls import NOW, SERVERS, SIGNAL_URL, STACK, a_call, findings_of, run
+from tests.unit.types.openstack.clouds import Answers, Renewing, answer
 from tests.unit.types.software.in_memory import InMemoryStore
 
 HANDLE = "OS::Heat::WaitConditionHandle"
@@ -266,3 +270,15 @@ async def test_a_deployment_stops_waiting_when_headgate_has_a_result_or_its_chan
     else:
         ended = await run(own, "create", replace(again, superseded=True))
         assert isinstance(ended, Failed) and "cancelled" in ended.reason
+
+
+async def test_an_upload_between_two_requests_is_not_too_long_either() -> None:
+    """Swift has the placeholder at first, and then what a server has uploaded."""
+    web = Answers(
+        answer(200, content_length="5"),
+        Response(200, {"x-timestamp": "1795812108.82554"}, b" " * (MAX_BYTES + 1)),
+        answer(200, []),
+    )
+    signals = SwiftSignals(Cloud(web, Renewing()))
+    call = a_call(types_with(InMemoryObjects())[HANDLE], TEMP_URL, credential="token")
+    assert await signals.read(call, object_name(call)) == [None]

@@ -136,7 +136,10 @@ class SwiftSignals:
         if int(headers.get("content-length", "0")) > MAX_BYTES:
             return timestamp_of(headers), None
         found = await read_object(session, name, name)
-        return None if found is None else (found.timestamp, found.content)
+        if found is None:
+            return None
+        # It may be a later upload than the one whose size is known.
+        return found.timestamp, found.content if len(found.content) <= MAX_BYTES else None
 
     async def _read_version(
         self, session: Session, version: str, size: int, now: datetime
