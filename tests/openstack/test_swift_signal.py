@@ -198,7 +198,8 @@ async def test_one_list_finds_the_signals_of_all_conditions(
     reads = Counter(one for one in sent if one.startswith("HEAD") and "/headgate-signal-" in one)
     assert len(lists) > 2, sent[-20:]
     objects = {key: n for key, n in reads.items() if f"/{SIGNALS}/" not in key}
-    assert len(objects) == len(names) and max(objects.values()) <= 3
+    # At first and for each signal, and again if a list has the signal before its object has it.
+    assert len(objects) == len(names) and max(objects.values()) <= 5
     await delete(observing)
     assert await containers(project) == []
 
