@@ -181,7 +181,9 @@ class Reads:
                 tree = await read_tree_ids(conn, stack.id, wanted.depth)
                 limits = self._limits.for_project(stack.project)
                 types = await written_types(conn, tree, limits, self._registry)
-            return await list_events(conn, stack.id, wanted, types.by_stack if types else {})
+            return await list_events(
+                conn, stack.id, stack.name, wanted, types.by_stack if types else {}
+            )
 
         return await self._lists.page(read)
 

@@ -13,14 +13,15 @@ from engine.words import Json
 #: find the paths of nested resources by it.
 #: $11: written types: {stack: {resource: {type of the row: type in the template}}}; of resources
 #: with `for_each`, under their name without the key.
-#: $12, $13: see `sequence_range`.
+#: $12, $13: see `sequence_range`. $14: the only resource of $2 with events;
+#: null: there is none, or more than one.
 LIST_EVENTS = """
 with typed as not materialized (
     select e.*, coalesce(coalesce($11::jsonb #> array[e.stack_id::text, e.resource_name],
                                   $11 #> array[e.stack_id::text,
                                                split_part(e.resource_name, '["', 1)])
                              ->> e.resource_type, e.resource_type, $3) as of_type
-      from event e where e.stack_id = $1
+      from event e where e.stack_id = $1 and ($14::text is null or e.resource_name = $14)
 )
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
        coalesce(e.physical_id, case when e.status = 'IN_PROGRESS' then (
@@ -127,6 +128,11 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
  where e.stack_id = $1 and e.id = $2 and e.sequence between $3 and $4
    and e.status is not null
 """
+WITH_EVENTS = """
+select distinct w.name
+  from unnest($2::text[]) w (name)
+ where exists (select from event where stack_id = $1 and resource_name = w.name)
+"""
 #: The version of the IDs that contain the sequence number (`new_event_id` in SQL), and the largest
 #: number.
 NUMBERED_VERSION, LAST_SEQUENCE = 8, 2**60 - 1
@@ -169,6 +175,7 @@ async def read_tree_ids(conn: Connection, stack_id: UUID, depth: int) -> list[UU
 async def list_events(
     conn: Connection,
     stack_id: UUID,
+    stack_name: str,
     filters: EventFilter,
     written_types: Mapping[UUID, Mapping[str, Mapping[str, str]]],
 ) -> list[EventRecord]:
@@ -185,8 +192,21 @@ async def list_events(
         rows = await conn.fetch(LIST_TREE_EVENTS, *common, filters.depth)
     else:
         marked = filters.marker and sequence_range(filters.marker)
-        rows = await conn.fetch(LIST_EVENTS, *common, *(marked or (None, None)))
+        resource = await _only_resource(conn, stack_id, stack_name, filters.names)
+        rows = await conn.fetch(LIST_EVENTS, *common, *(marked or (None, None)), resource)
     return [EventRecord(**row) for row in rows]
+
+
+async def _only_resource(
+    conn: Connection, stack_id: UUID, stack_name: str, names: Sequence[str] | None
+) -> str | None:
+    """The only one of these names that has events, if it is one. Of a name with dashes, the API
+    requests also what it can stand for."""
+    if not names or stack_name in names:
+        return None
+    if len(names) > 1:
+        names = [row["name"] for row in await conn.fetch(WITH_EVENTS, stack_id, names)]
+    return names[0] if len(names) == 1 else None
 
 
 async def read_event(

@@ -53,5 +53,5 @@ async def test_an_event_and_the_page_after_it_are_found_by_its_id(
         for descending, following in ((False, ids[101:104]), (True, ids[99:96:-1])):
             for by_type in (False, True):
                 page = EventFilter(marker=ids[100], limit=3, descending=descending, by_type=by_type)
-                listed = await list_events(conn, stack, page, {})
+                listed = await list_events(conn, stack, "s", page, {})
                 assert [one.id for one in listed] == following

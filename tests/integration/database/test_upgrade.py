@@ -203,6 +203,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0072_sign_in_subjects.sql",
         "0075_quiet_hours.sql",
         "0076_observation_credentials.sql",
+        "0077_events_by_resource.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

@@ -152,11 +152,11 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     await worker.work()
     await engine.stacks.create("p", request("s"))
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
-    check(found, Cost(1, 1, 23, 8_900))
+    check(found, Cost(1, 1, 23, 9_800))
     while worker.jobs:
         worker.operate(0)
     found = await meter.cost(lambda: worker.claim(2 * RESOURCES))
-    check(found, Cost(2, 2, 37, 16_000))
+    check(found, Cost(2, 2, 37, 16_900))
 
 
 async def test_delete(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -176,7 +176,7 @@ async def test_delete(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
 
 
 #: Accept, claim, settle and end.
-DELETE = (Cost(12, 1, 16, 7_200), Cost(1, 1, 23, 9_200), Cost(11, 3, 39, 9_900))
+DELETE = (Cost(12, 1, 16, 7_200), Cost(1, 1, 23, 10_100), Cost(11, 3, 39, 10_900))
 
 
 async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -197,7 +197,7 @@ async def test_settle_an_update(meter: Meter, engine: Engine, worker: ManualWork
 
 
 #: Claim, begin, settle and end.
-SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 23, 9_300), Cost(2, 2, 37, 13_600))
+SETTLE_UPDATE = (Cost(1, 1, 11, 4_000), Cost(1, 1, 23, 10_200), Cost(2, 2, 37, 14_600))
 
 
 @pytest.mark.parametrize("action", ["create", "update"])

@@ -114,6 +114,7 @@ alter table template drop column key_order, drop column stack_outputs, drop colu
 drop index stack_listed;
 drop index resource_by_physical_id;
 create index event_by_own_id on event (id, stack_id);
+drop index event_of_resource;
 drop index resource_by_requirement;
 drop index delivery_dead;
 drop index stack_by_tag;
