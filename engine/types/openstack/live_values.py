@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from engine.hot.schema.properties import fill_defaults
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
@@ -15,10 +14,8 @@ from engine.types.live_object import (
     UnreadableObject,
 )
 from engine.types.observation import Observation
-from engine.types.openstack.service_errors import UNAUTHORIZED, CloudError
+from engine.types.openstack.service_errors import FORBIDDEN, UNAUTHORIZED, CloudError
 from engine.words import Json, ObservedState
-
-_FORBIDDEN: Final = 403
 
 
 @dataclass(slots=True)
@@ -93,7 +90,7 @@ def needs_property(type_name: str, name: str) -> UnreadableObject:
 def unreadable(what: str, error: CloudError) -> UnreadableObject:
     """What an error of a service means for an import."""
     reason = f"the {what} cannot be read: {error}"
-    if error.status in (UNAUTHORIZED, _FORBIDDEN):
+    if error.status in (UNAUTHORIZED, FORBIDDEN):
         remedy = "Use a credential that may read it, or leave it out."
         return UnreadableObject(UnreadableCode.FORBIDDEN, "id", reason, remedy)
     if error.is_missing:

@@ -27,7 +27,7 @@ MAX_MESSAGE: Final = 1_000
 #: Seconds of the longest pause that a service can ask for.
 MAX_RETRY_AFTER: Final = 300.0
 NOT_FOUND: Final = frozenset({404, 410})
-CONFLICT, UNAUTHORIZED = 409, 401
+UNAUTHORIZED, FORBIDDEN, CONFLICT = 401, 403, 409
 #: The headers with the ID of a request, for the log.
 REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
 #: Conflicts of Neutron that a retry may solve: it names all others after their reason.

@@ -12,6 +12,7 @@ nor can be changed. A create finds its object after a crash:
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import ClassVar, Final
 
@@ -20,7 +21,7 @@ from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.barbican.references import id_in
 from engine.types.openstack.cloud import Session, id_of
 from engine.types.openstack.cloud_operation import CloudType, outcome_of_error, poll, proceed
-from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.service_errors import FORBIDDEN, CloudError
 from engine.types.openstack.services import KEY_MANAGER
 from engine.words import Json
 
@@ -29,8 +30,9 @@ MAX_NAME: Final = 255
 #: How often a create looks for its object among those that other operations have marked.
 MAX_ROUNDS: Final = 3
 #: In the progress: the URL of the object; the IDs of objects that had its name before; how often
-#: the object was looked for, because other operations claim it.
-_REFERENCE, _KNOWN, _SEARCHES = "reference", "known", "searches"
+#: the object was looked for, because other operations claim it or no answer came; whether this
+#: operation has claimed the object.
+_REFERENCE, _KNOWN, _SEARCHES, _CLAIMED = "reference", "known", "searches", "claimed"
 #: In the data of a create whose answer was lost: how a delete finds what it may have created.
 _LOST: Final = "lost"
 #: In `_LOST`: the key of the operation, and the name.
@@ -85,20 +87,32 @@ class StoredType(CloudType):
     # ---- operations
 
     async def create(self, call: Call) -> Outcome:
-        progress = dict(call.progress or {})
         try:
             return await self._create(call, self._cloud.session(call.credential))
         except ClaimConflict:
             return self._search_again(call)
         except CloudError as error:
-            reference = progress.get(_REFERENCE)
-            data = dict(call.data)
-            refused = error.status is not None and error.status < 500
-            if refused:
-                error.public = str(error)  # Barbican names properties, and quotes no payload
-            if reference is None and not (refused and not call.repeated):
-                data[_LOST] = self._origin(call)
-            return outcome_of_error(call, error, reference, data)
+            return self._failed_create(call, error)
+
+    def _failed_create(self, call: Call, error: CloudError) -> Outcome:
+        progress, data = dict(call.progress or {}), dict(call.data)
+        reference = progress.get(_REFERENCE)
+        refused = error.status is not None and error.status < 500
+        if refused:
+            error.public = str(error)  # Barbican names properties, and quotes no payload
+        if reference is None:
+            may_exist = call.repeated or not refused
+        else:
+            may_exist = self.shares_name(call.properties) and not progress.get(_CLAIMED)
+            if may_exist:
+                reference = None  # it may belong to another operation
+        if may_exist:
+            data[_LOST] = self._origin(call)
+        outcome = outcome_of_error(call, error, reference, data)
+        if isinstance(outcome, Wait):
+            searches = max(1, progress.get(_SEARCHES, 0))
+            return replace(outcome, progress={**outcome.progress, _SEARCHES: searches})
+        return outcome
 
     def _search_again(self, call: Call) -> Wait:
         progress = dict(call.progress or {})
@@ -119,7 +133,7 @@ class StoredType(CloudType):
             if shares and not await self.claim(session, object_id, origin[OPERATION]):
                 del progress[_REFERENCE]
                 return proceed(call, {**progress, _SEARCHES: 1})
-            return await self._finish(call, session, progress, object_id)
+            return await self._finish(call, session, {**progress, _CLAIMED: True}, object_id)
         if shares and _KNOWN not in progress:
             known = [id_in(self._reference(one)) async for one in self._list_named(session, origin)]
             return proceed(call, {**progress, _KNOWN: known})
@@ -221,13 +235,26 @@ class StoredType(CloudType):
             object_id = id_in(reference)
             if not shares:
                 return reference
-            if object_id not in known and await self.is_alike(session, properties, one):
+            if object_id not in known and await self._is_readable_and_alike(
+                session, properties, one
+            ):
                 if await self.claim(session, object_id, origin[OPERATION]):
                     return reference
                 refused = True
         if refused and rounds < MAX_ROUNDS:
             raise ClaimConflict  # an operation that has marked it may withdraw
         return None
+
+    async def _is_readable_and_alike(
+        self, session: Session, properties: Mapping[str, Json], found: Mapping[str, Json]
+    ) -> bool:
+        """As `is_alike`; False for objects that only other users may read, and deleted ones."""
+        try:
+            return await self.is_alike(session, properties, found)
+        except CloudError as error:
+            if error.status == FORBIDDEN or error.is_missing:
+                return False
+            raise
 
     def _rank(self, origin: Origin, found: Mapping[str, Json]) -> bytes:
         """The place of a candidate: each operation has an order of its own, so that few claim the

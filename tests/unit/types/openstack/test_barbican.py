@@ -176,6 +176,51 @@ async def test_a_new_secret_that_another_operation_has_claimed_is_left_to_it() -
     assert "reference" not in found.progress and found.progress["searches"]
 
 
+@pytest.mark.parametrize("status", [503, 400])
+async def test_a_secret_that_is_not_claimed_is_not_deleted(status: int) -> None:
+    """It may belong to another operation: the delete claims it first."""
+    progress = {"known": [OTHER], "reference": f"{HOST}/secrets/{ID}"}
+    failed = await create(Answers(answer(status, {})), SECRET, NAMED, progress=progress)
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    other = answer(200, {"metadata": {MARK: "another"}})
+    web = Answers(listed("secrets", secret()), payload(), CONFLICT, other)
+    waits = await delete(web, SECRET, NAMED, data=failed.data)
+    assert isinstance(waits, Wait) and not any(one.startswith("DELETE") for one in sent(web))
+
+
+async def test_a_claimed_secret_that_cannot_be_read_is_deleted() -> None:
+    progress = {"known": [], "reference": f"{HOST}/secrets/{ID}"}
+    own = answer(200, {"metadata": {MARK: str(KEY)}})
+    web = Answers(answer(201, {}), own, answer(200, secret(status="PENDING")))
+    waits = await create(web, SECRET, NAMED, progress=progress)
+    assert isinstance(waits, Wait)
+    web = Answers(CONFLICT, own, answer(500, {}))
+    failed = await create(web, SECRET, NAMED, progress=waits.progress)
+    assert isinstance(failed, Failed) and failed.physical_id == f"{HOST}/secrets/{ID}"
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_secret_that_only_others_may_read_is_not_taken(status: int) -> None:
+    created = answer(201, {"secret_ref": f"{HOST}/secrets/{OTHER}"})
+    web = Answers(listed("secrets", secret()), answer(status, {}), created)
+    found = await create(web, SECRET, NAMED, progress={"known": []}, repeated=True)
+    assert isinstance(found, Wait) and found.progress["reference"].endswith(OTHER)
+
+
+async def test_a_create_that_a_busy_service_refused_looks_for_its_secret_first() -> None:
+    busy = Response(503, {"retry-after": "1"}, b"{}")
+    waits = await create(Answers(busy), SECRET, NAMED, progress={"known": []})
+    assert isinstance(waits, Wait)
+    web = Answers(
+        listed("secrets", secret()),
+        payload(),
+        answer(201, {}),
+        answer(200, {"metadata": {MARK: str(KEY)}}),
+    )
+    found = await create(web, SECRET, NAMED, progress=waits.progress)
+    assert isinstance(found, Wait) and found.progress["reference"].endswith(ID)
+
+
 async def test_operations_that_claim_a_container_at_once_withdraw() -> None:
     progress = {"known": [], "reference": f"{HOST}/containers/{ID}"}
     both = container("another", str(KEY))
