@@ -220,7 +220,7 @@ class ResourceType(ABC):
     replaces_tainted: the update after a failed update replaces the resource, as in Heat; False: it
     repeats the update. repairs: an update repairs every failure, even of create; the resource is
     never replaced for it. uses_credential: False: it calls no cloud, and its calls have no
-    credential. has_nested_stack: its operations may return `RunNested`
+    credential (`needs_credential`). has_nested_stack: its operations may return `RunNested`
     (`run_nested`). cancellable: if its operation is cancelled while it waits, it is called again at
     once with `Call.cancelled`, to end. interruptible: also during a call, which gets
     `asyncio.CancelledError`. supersedable: if its change ends early for any reason while it waits,
@@ -246,6 +246,11 @@ class ResourceType(ABC):
     constraints: Sequence[CustomConstraint] = ()
     completions: Completions | None = None
     successors: Successors | None = None
+
+    def needs_credential(self, call: Call) -> bool:
+        """Whether this call sends requests to a cloud; the call has no credential yet. Only then is
+        the credential of the change exchanged, which fails if the identity service is down."""
+        return self.uses_credential
 
     @abstractmethod
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...

@@ -114,10 +114,15 @@ def start(
     def with_credential(opened: str) -> Call:
         return call_of(work, operation, prepared.properties, changed, opened, known)
 
+    def acts() -> bool:
+        type_ = prepared.type
+        if type_.has_nested_stack:
+            return True
+        return type_.uses_credential and type_.needs_credential(with_credential(""))
+
     try:
         kept = ""
-        acts = prepared.type.uses_credential or prepared.type.has_nested_stack
-        if work.credential is not None and keyring is not None and acts:
+        if work.credential is not None and keyring is not None and acts():
             kept = keyring.decrypt(scope(work.project, work.key.stack_id), work.credential)
         if prepared.type.has_nested_stack and run_nested is not None:
             # The nested stack stores the credential as it is, without an exchange.

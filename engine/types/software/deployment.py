@@ -77,6 +77,9 @@ class SoftwareDeployment(ReceivesObjects):
         self.objects = objects
         self.uses_credential = objects is not None
 
+    def needs_credential(self, call: Call) -> bool:
+        return self._uploads_to(_with_kept_properties(call)) is not None
+
     async def create(self, call: Call) -> Outcome:
         return await self._deploy(call, "CREATE")
 
@@ -90,13 +93,7 @@ class SoftwareDeployment(ReceivesObjects):
         return await self._deploy(call, "RESUME")
 
     async def delete(self, call: Call) -> Outcome:
-        call = replace(
-            call,
-            properties=call.properties
-            or call.data.get(_PROPERTIES)
-            or call.data.get(_OLD_PROPERTIES)
-            or {},
-        )
+        call = _with_kept_properties(call)
         outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
         if not isinstance(outcome, Done):
             return outcome
@@ -286,6 +283,12 @@ class SoftwareDeployment(ReceivesObjects):
         return replace(
             deployment, status=ended.status, reason=ended.reason, output_values=ended.output_values
         )
+
+
+def _with_kept_properties(call: Call) -> Call:
+    """The call of a delete, with the properties that a failed operation has kept."""
+    kept = call.data.get(_PROPERTIES) or call.data.get(_OLD_PROPERTIES) or {}
+    return replace(call, properties=call.properties or kept)
 
 
 def _wait(call: Call, progress: str) -> Wait:

@@ -111,6 +111,12 @@ class WaitCondition(ReceivesObjects, InternalType):
         self.objects = objects
         self.uses_credential = objects is not None
 
+    def needs_credential(self, call: Call) -> bool:
+        """Only a wait for an object reads it; the first call begins the wait."""
+        handle = call.properties.get(self._words.handle)
+        uploads = isinstance(handle, str) and object_of(handle) is not None
+        return uploads and bool(call.progress) and self.objects is not None
+
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         handle = call.properties[self._words.handle]
         if handle == NO_SIGNAL:

@@ -106,8 +106,8 @@ _ATTRIBUTES: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
 }
 #: The transports of services that may be missing.
 _SERVICES = {TEMP_URL: "Swift", "ZAQAR_SIGNAL": "Zaqar"}
-#: In the data of a handle: its transport, and the name of its object in Swift.
-_TRANSPORT, _OBJECT = "transport", "object"
+#: In the data of a handle: its transport, the name of its object in Swift, and its signed URL.
+_TRANSPORT, _OBJECT, _URL = "transport", "object", "url"
 
 
 def _text(document: Json) -> str:
@@ -123,6 +123,9 @@ class Handle(InternalType):
     def __init__(self, objects: ObjectSignals | None = None) -> None:
         self._objects = objects
         self.uses_credential = objects is not None
+
+    def needs_credential(self, call: Call) -> bool:
+        return self._objects is not None and self._has_object(call)
 
     def adopt(self, call: Call) -> Outcome | Awaitable[Outcome]:
         """An adopted handle gets a new signal URL; the one of its former server is not valid."""
@@ -182,6 +185,10 @@ class TransportHandle(Handle):
         },
         signals=True,
     )
+
+    def needs_credential(self, call: Call) -> bool:
+        uploads = call.properties.get("signal_transport") == TEMP_URL
+        return (uploads and self._objects is not None) or super().needs_credential(call)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         transport = call.properties["signal_transport"]
@@ -261,12 +268,12 @@ class SignedHandle(Handle):
         )
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        return Done(str(call.resource_id), {}, {"url": call.signal_url.signed_url})
+        return Done(str(call.resource_id), {}, {_URL: call.signal_url.signed_url})
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
     ) -> str:
-        return str(data.get("url", resource_name))
+        return str(data.get(_URL, resource_name))
 
     def accept_signal(self, data: Json, number: int) -> Json:
         return read_signal(data, self._form, number)
@@ -283,6 +290,11 @@ class SwiftSignalHandle(SignedHandle):
             attributes=_URL_ATTRIBUTES,
             objects=objects,
         )
+
+    def needs_credential(self, call: Call) -> bool:
+        """Its create always does: only the service catalog shows whether there is a Swift."""
+        creates = _URL not in call.data and self._objects is not None
+        return creates or super().needs_credential(call)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         if self._objects is None or not call.credential:
@@ -301,7 +313,7 @@ class SwiftSignalHandle(SignedHandle):
 
 def _done_with_url(call: Call, url: str, data: Mapping[str, Json]) -> Done:
     attributes = {"token": "", "endpoint": url, "curl_cli": f"curl -i -X PUT '{url}'"}
-    return Done(str(call.resource_id), attributes, {**data, "url": url})
+    return Done(str(call.resource_id), attributes, {**data, _URL: url})
 
 
 _URL_ATTRIBUTES: Mapping[str, Attribute] = {

@@ -29,7 +29,8 @@ from tests.unit.types.software.in_memory import InMemoryStore
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
 STACK = StackId(UUID(int=1))
-SIGNAL_URL = SignalUrls(TokenKeys.single(b"key"), "http://hub.test").make_url(STACK, UUID(int=2))
+SIGNAL_URLS = SignalUrls(TokenKeys.single(b"key"), "http://hub.test")
+SIGNAL_URL = SIGNAL_URLS.make_url(STACK, UUID(int=2))
 PYTHON = sys.executable
 ON = CommandSettings(
     enabled=True,

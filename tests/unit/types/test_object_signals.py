@@ -29,6 +29,7 @@ from tests.unit.types.openstack.clouds import Answers, Renewing, answer
 from tests.unit.types.software.in_memory import InMemoryStore
 
 HANDLE = "OS::Heat::WaitConditionHandle"
+HANDLE_WITH_UPDATE = "OS::Heat::UpdateWaitConditionHandle"
 TEMP_URL = {"signal_transport": "TEMP_URL_SIGNAL"}
 
 
@@ -282,3 +283,54 @@ async def test_an_upload_between_two_requests_is_not_too_long_either() -> None:
     signals = SwiftSignals(Cloud(web, Renewing()))
     call = a_call(types_with(InMemoryObjects())[HANDLE], TEMP_URL, credential="token")
     assert await signals.read(call, object_name(call)) == [None]
+
+
+@pytest.mark.parametrize("transport", ["TOKEN_SIGNAL", "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"])
+async def test_signals_to_headgate_need_no_credential_of_the_cloud(transport: str) -> None:
+    """So their waits do not depend on Keystone."""
+    objects = InMemoryObjects()
+    types = types_with(objects)
+    own, condition = types[HANDLE], types["OS::Heat::WaitCondition"]
+    call = a_call(own, {"signal_transport": transport})
+    made = await run(own, "create", call)
+    assert isinstance(made, Done)
+    created = replace(call, physical_id=made.physical_id, data=made.data)
+    handle = own.reference("h", made.physical_id, made.data)
+    waits = a_call(condition, {"handle": handle, "timeout": 60}, progress={"until": "x"})
+    calls = [(own, call), (own, created), (condition, waits)]
+    if transport != "TOKEN_SIGNAL":
+        deployment, _, _ = deployments_with(objects)
+        properties = {"server": "web-1", "signal_transport": transport}
+        calls.append((deployment, a_call(deployment, properties)))
+        calls.append((deployment, a_call(deployment, properties, progress={"published": True})))
+    for type_, one in calls:
+        assert type_.uses_credential and not type_.needs_credential(one)
+
+
+@pytest.mark.parametrize("name", ["AWS::CloudFormation::WaitConditionHandle", HANDLE_WITH_UPDATE])
+def test_handles_that_never_use_swift_need_no_credential(name: str) -> None:
+    own = types_with(InMemoryObjects())[name]
+    assert not own.needs_credential(a_call(own, {}))
+
+
+async def test_signals_to_swift_need_a_credential() -> None:
+    objects = InMemoryObjects()
+    own, (condition, waits) = types_with(objects)[HANDLE], await waiting(objects)
+    assert own.needs_credential(a_call(own, TEMP_URL))
+    assert own.needs_credential(a_call(own, {}, data={"object": ""}))
+    assert condition.needs_credential(waits)
+    assert not condition.needs_credential(replace(waits, progress=None))
+    deployment, _, _ = deployments_with(objects)
+    assert deployment.needs_credential(a_call(deployment, UPLOADS))
+    kept = replace(a_call(deployment, UPLOADS), properties={}, data={"properties": UPLOADS})
+    assert deployment.needs_credential(kept)
+    swift = types_with(objects)["OS::Heat::SwiftSignalHandle"]
+    call = a_call(swift, {}, credential="token")
+    assert swift.needs_credential(call)
+    made = await run(swift, "create", call)
+    assert isinstance(made, Done)
+    assert swift.needs_credential(replace(call, data=made.data))
+    objects.available = False
+    made = await run(swift, "create", call)
+    assert isinstance(made, Done)
+    assert not swift.needs_credential(replace(call, data=made.data))
