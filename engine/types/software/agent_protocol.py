@@ -19,6 +19,8 @@ ZAQAR = "ZAQAR_SIGNAL"
 TRANSPORTS = (CFN, TEMP_URL, HEAT, NO_SIGNAL, ZAQAR)
 #: The input with the signal URL of a deployment. It is a secret.
 SIGNAL_ID = "deploy_signal_id"
+#: The input with the action that a deployment runs.
+ACTION = "deploy_action"
 
 
 class MissingInput(Exception):
@@ -52,7 +54,7 @@ def _inputs_with_values(source: NewConfig, values: Mapping[str, Json]) -> Iterat
 def _of_deployment(call: Call, action: str, upload_url: str | None) -> Iterator[dict[str, Json]]:
     transport = call.properties["signal_transport"]
     yield _input("deploy_server_id", call.properties["server"], "ID of the server")
-    yield _input("deploy_action", action, "Action of the deployment")
+    yield _input(ACTION, action, "Action of the deployment")
     stack = f"{call.stack_name}/{call.stack_id}"
     yield _input("deploy_stack_id", stack, "Stack of the deployment")
     name = plain_name(call.resource_name)
@@ -72,6 +74,11 @@ def _input(name: str, value: Json, description: str) -> dict[str, Json]:
 def values_of(config: NewConfig) -> dict[str, Json]:
     """The values of a config's inputs, by name."""
     return {one["name"]: one.get("value") for one in config.inputs}
+
+
+def action_of(config: NewConfig) -> str | None:
+    """The action that a published config runs."""
+    return values_of(config).get(ACTION)
 
 
 def insert_inputs(config: Json, key: str, values: Mapping[str, Json], *, strict: bool) -> Json:

@@ -24,6 +24,7 @@ from engine.types.object_signals import (
 from engine.types.software.agent_protocol import (
     NO_SIGNAL,
     MissingInput,
+    action_of,
     attributes_of,
     derive_config,
     insert_inputs,
@@ -97,12 +98,12 @@ class SoftwareDeployment(ReceivesObjects):
         outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
         if not isinstance(outcome, Done):
             return outcome
+        try:
+            await self._remove_objects(call)
+        except ServiceError as error:
+            return _failed(call, error)
+        # Last: until then, the deployment shows a repeated delete that its config was run.
         await self._software_store.unpublish(call.project, _id_of(call))
-        if self._uploads_to(call) is not None:
-            try:
-                await self._remove_objects(call)
-            except ServiceError as error:
-                return _failed(call, error)
         return Done(None)
 
     async def check(self, call: Call) -> Outcome:
@@ -136,7 +137,7 @@ class SoftwareDeployment(ReceivesObjects):
             reason = no_config(call.properties["config"])
             return Failed(reason, call.physical_id, public_reason=NO_CONFIG)
         found = await self._software_store.deployment(call.project, _id_of(call))
-        if action not in _actions(call, source):
+        if action not in _actions(call, source) or (action == "DELETE" and _ran_delete(found)):
             return _done(call, source, found)
         try:
             url = await self._upload_url(call)
@@ -331,6 +332,13 @@ def _actions(call: Call, source: NewConfig) -> set[str]:
         configs = source.config.get("configs") or ()
         return {action for one in configs for action in one.get("actions") or DEFAULT_ACTIONS}
     return set(call.properties["actions"])
+
+
+def _ran_delete(deployment: Deployment | None) -> bool:
+    """Whether an earlier delete has run its config, and failed after that."""
+    if deployment is None or deployment.status != Status.COMPLETE:
+        return False
+    return action_of(deployment.config) == "DELETE"
 
 
 def _requires_replacement(before: NewConfig, after: NewConfig) -> bool:

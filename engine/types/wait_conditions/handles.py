@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import orjson
 
@@ -106,6 +107,9 @@ _ATTRIBUTES: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
 }
 #: The transports of services that may be missing.
 _SERVICES = {TEMP_URL: "Swift", "ZAQAR_SIGNAL": "Zaqar"}
+#: The answers of a Swift that cannot store the signals: the user may not create containers, or it
+#: keeps no versions.
+_REFUSALS = (HTTPStatus.FORBIDDEN, HTTPStatus.PRECONDITION_FAILED)
 #: In the data of a handle: its transport, the name of its object in Swift, and its signed URL.
 _TRANSPORT, _OBJECT, _URL = "transport", "object", "url"
 
@@ -139,6 +143,16 @@ class Handle(InternalType):
     def _has_object(self, call: Call) -> bool:
         """Whether an operation may have created an object for the handle."""
         return _OBJECT in call.data
+
+
+async def _has_no_object(objects: ObjectSignals, call: Call) -> bool:
+    """Remove what a refused create, or an interrupted one, has made; False if that may exist. A
+    Swift that refuses the user has made nothing, unless an earlier call of the operation has."""
+    try:
+        await objects.remove(call)
+    except ServiceError as error:
+        return error.status == HTTPStatus.FORBIDDEN and not call.repeated
+    return True
 
 
 async def _remove_objects(objects: ObjectSignals, call: Call) -> Outcome:
@@ -280,7 +294,8 @@ class SignedHandle(Handle):
 
 
 class SwiftSignalHandle(SignedHandle):
-    """OS::Heat::SwiftSignalHandle. Without a Swift, its URL is Headgate's own."""
+    """OS::Heat::SwiftSignalHandle. Without a Swift that can store its signals, its URL is
+    Headgate's own."""
 
     def __init__(self, objects: ObjectSignals | None = None) -> None:
         super().__init__(
@@ -307,7 +322,9 @@ class SwiftSignalHandle(SignedHandle):
                 return _done_with_url(call, call.signal_url.signed_url, {})
             created = await objects.create(call)
         except ServiceError as error:
-            return _failed(call, error)
+            if error.status not in _REFUSALS or not await _has_no_object(objects, call):
+                return _failed(call, error)
+            return _done_with_url(call, call.signal_url.signed_url, {})
         return _done_with_url(call, created.url, {_OBJECT: created.name})
 
 

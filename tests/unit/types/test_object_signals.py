@@ -24,7 +24,7 @@ from engine.types.openstack.swift.temporary_url import sign_url
 from engine.types.software import software_types
 from engine.types.wait_conditions import wait_types
 from engine.words import Json
-from tests.unit.types.calls import NOW, SERVERS, SIGNAL_URL, STACK, a_call, findings_of, run
+from tests.unit.types.calls import KEY, NOW, SERVERS, SIGNAL_URL, STACK, a_call, findings_of, run
 from tests.unit.types.openstack.clouds import Answers, Renewing, answer
 from tests.unit.types.software.in_memory import InMemoryStore
 
@@ -34,7 +34,7 @@ TEMP_URL = {"signal_transport": "TEMP_URL_SIGNAL"}
 
 
 class InMemoryObjects:
-    """An object store. broken: its next answers."""
+    """An object store. broken: its next answers. not_removed: those to removes."""
 
     has_observer = False
     endpoint = "Swift"
@@ -44,12 +44,14 @@ class InMemoryObjects:
         self.uploads: list[bytes | None] = []
         self.names: set[str] = set()
         self.broken: ServiceError | None = None
+        self.not_removed: ServiceError | None = None
 
     async def is_available(self, credential: str) -> bool:
         return self.available
 
     async def create(self, call: Call) -> SignalObject:
         if self.broken is not None:
+            self.names.add("entry")
             raise self.broken
         self.names.add(object_name(call))
         return SignalObject(object_name(call), f"https://swift/v1/A/{object_name(call)}?sig=s")
@@ -60,6 +62,8 @@ class InMemoryObjects:
         return self.uploads
 
     async def remove(self, call: Call, *, keep: str = "") -> None:
+        if self.not_removed is not None:
+            raise self.not_removed
         self.names = {one for one in self.names if one == keep}
 
     async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
@@ -334,3 +338,54 @@ async def test_signals_to_swift_need_a_credential() -> None:
     made = await run(swift, "create", call)
     assert isinstance(made, Done)
     assert not swift.needs_credential(replace(call, data=made.data))
+
+
+REFUSED = ServiceError("403", status=403, public="refused")
+AWAY = ServiceError("503", status=503, retry=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "not_removed", "repeated", "falls_back"),
+    [
+        (412, None, False, True),
+        (412, None, True, True),
+        (412, AWAY, False, False),
+        (403, None, False, True),
+        (403, REFUSED, False, True),
+        (403, REFUSED, True, False),  # an earlier call may have created the object
+        (409, None, False, False),
+        (503, None, False, False),
+    ],
+)
+async def test_a_swift_signal_handle_has_headgates_url_if_swift_cannot_store_its_signals(
+    status: int, not_removed: ServiceError | None, repeated: bool, falls_back: bool
+) -> None:
+    objects = InMemoryObjects()
+    objects.broken, objects.not_removed = ServiceError("r", status=status), not_removed
+    own = types_with(objects)["OS::Heat::SwiftSignalHandle"]
+    outcome = await run(own, "create", a_call(own, {}, credential="token", repeated=repeated))
+    if not falls_back:
+        assert isinstance(outcome, Failed) and outcome.data == {"object": ""}
+        return
+    assert isinstance(outcome, Done)
+    assert outcome.attributes["endpoint"] == SIGNAL_URL.signed_url
+    assert not objects.names or not_removed is REFUSED
+    assert not own.needs_credential(a_call(own, {}, data=outcome.data))
+
+
+async def test_a_delete_that_swift_refuses_does_not_run_the_config_of_the_delete_again() -> None:
+    objects = InMemoryObjects()
+    own, _, store = deployments_with(objects)
+    call = a_call(own, {**UPLOADS, "actions": ["DELETE"]}, physical_id=str(KEY))
+    begun = await run(own, "delete", call)
+    assert isinstance(begun, Wait) and len(store.published) == 1
+    objects.uploads, objects.not_removed = [b'{"deploy_status_code": 0}'], AWAY
+    repeated = replace(call, progress=begun.progress)
+    failed = await run(own, "delete", repeated)
+    assert isinstance(failed, Failed) and failed.retry and objects.names
+    assert await run(own, "delete", repeated) == failed
+    again = replace(call, operation_key=UUID(int=8), data=failed.data)
+    assert isinstance(await run(own, "delete", again), Failed)
+    objects.not_removed = None
+    assert isinstance(await run(own, "delete", again), Done)
+    assert len(store.published) == 1 and not store.deployments and not objects.names

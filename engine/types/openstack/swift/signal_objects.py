@@ -193,7 +193,7 @@ async def _create_container(session: Session, name: str, key: str) -> None:
             raise
         public = "this Swift keeps no versions of objects, so that one signal would replace another"
         remedy = "The operator can set allow_versioned_writes. Until then, use another transport."
-        raise CloudError(f"{public}. {remedy}", public=public) from None
+        raise CloudError(f"{public}. {remedy}", status=error.status, public=public) from None
 
 
 async def _entries(session: Session, prefix: str) -> list[str]:
