@@ -45,6 +45,15 @@ class SignalObject:
     url: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """What was uploaded to an object. contents: the oldest first; None for what is longer than
+    `MAX_BYTES`. excess: why later ones are not read, and what to do; "" if all were read."""
+
+    contents: Sequence[bytes | None] = ()
+    excess: str = ""
+
+
 class ObjectSignals(Protocol):
     """The methods raise ServiceError."""
 
@@ -58,9 +67,8 @@ class ObjectSignals(Protocol):
     async def create(self, call: Call) -> SignalObject:
         """Create the object of the operation; another call of the operation returns the same."""
 
-    async def read(self, call: Call, name: str) -> Sequence[bytes | None]:
-        """What was uploaded to an object, the oldest first; None for what is longer than
-        `MAX_BYTES`."""
+    async def read(self, call: Call, name: str) -> Uploads:
+        """What was uploaded to an object, up to a limit."""
 
     async def remove(self, call: Call, *, keep: str = "") -> None:
         """Delete the objects of a resource, with all that was uploaded, except `keep`."""

@@ -159,6 +159,7 @@ class Loops:
             placer=placer,
             catalog=self.authenticator.catalog,
             cloud=self.authenticator.cloud(cloud_access(settings.resource_types.openstack)),
+            max_signals=settings.quotas.signals_per_resource,
         )
 
     def _create_engine(self, settings: Settings, limits: Limits) -> None:

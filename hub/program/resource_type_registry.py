@@ -14,7 +14,7 @@ from engine.types.contract import ResourceType
 from engine.types.http import Http, HttpSettings
 from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
-from engine.types.openstack.swift.signal_objects import SwiftSignals
+from engine.types.openstack.swift.signal_objects import MAX_SIGNALS, SwiftSignals
 from engine.types.operator_credentials import Credential, Credentials
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
@@ -52,11 +52,13 @@ class ProcessTypes:
         placer: Placer | None = None,
         catalog: Catalog | None = None,
         cloud: CloudIdentity | None = None,
+        max_signals: int = MAX_SIGNALS,
     ) -> None:
         """servers: the metadata URLs of servers. types: in addition to built-in types and plug-ins.
         gate: the type of the nodes that carry the hooks of whole stacks. placer: chooses where new
         members of groups are placed. catalog: of the users' services, if the mode of
         authentication has one. cloud: the identity service of the users' cloud, if there is one.
+        max_signals: of one resource.
         """
         outbound = outbound_settings(settings.http)
         self._web = Outbound(outbound)
@@ -68,7 +70,7 @@ class ProcessTypes:
         used = None
         if settings.openstack.enabled and cloud is not None:
             used = Cloud(self._cloud_web, cloud)
-        objects = SwiftSignals(used) if used is not None else None
+        objects = SwiftSignals(used, max_signals) if used is not None else None
         credentials = Credentials(read_credentials(settings.http.credentials))
         self.registry: TypeRegistry = built_in(
             random.SystemRandom(),

@@ -245,8 +245,10 @@ class SoftwareDeployment(ReceivesObjects):
         except ServiceError as error:
             reason = error.public
         else:
-            known = len(uploaded)
-            fields = [parse_body(one) for one in uploaded]
+            known = len(uploaded.contents)
+            fields = [_fields_of(one) for one in uploaded.contents]
+            if uploaded.excess:
+                fields.append(uploaded.excess)
             deployment = await self._apply_signals(call, deployment, fields)
         if deployment.status != Status.IN_PROGRESS or call.superseded:
             return deployment
@@ -256,14 +258,13 @@ class SoftwareDeployment(ReceivesObjects):
     async def _apply_signals(
         self, call: Call, deployment: Deployment, signals: Sequence[Mapping[str, Json] | str]
     ) -> Deployment:
-        """Apply the signals; a text is the reason why one is invalid. The first final signal
+        """Apply the signals; a text is the reason of a failure. The first final signal
         counts; later ones have no effect."""
         began = ""
         for signal in signals:
             if isinstance(signal, str):
                 values = deployment.output_values
-                wrong = f"The signal of the server is invalid: {signal}"
-                ended = DeploymentResult(Status.FAILED, wrong, values)
+                ended = DeploymentResult(Status.FAILED, signal, values)
                 return await self._complete(call, deployment, ended)
             reason = progress_of(signal)
             if reason is None:
@@ -290,6 +291,12 @@ def _with_kept_properties(call: Call) -> Call:
     """The call of a delete, with the properties that a failed operation has kept."""
     kept = call.data.get(_PROPERTIES) or call.data.get(_OLD_PROPERTIES) or {}
     return replace(call, properties=call.properties or kept)
+
+
+def _fields_of(body: bytes | None) -> Mapping[str, Json] | str:
+    """The fields of an uploaded signal, or the failure that an invalid one is."""
+    fields = parse_body(body)
+    return f"The signal of the server is invalid: {fields}" if isinstance(fields, str) else fields
 
 
 def _wait(call: Call, progress: str) -> Wait:

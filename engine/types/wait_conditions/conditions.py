@@ -1,6 +1,6 @@
 """Wait conditions: resources that complete when a handle has received enough signals."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,6 +14,7 @@ from engine.types.http_client import ServiceError
 from engine.types.object_signals import (
     ObjectSignals,
     ReceivesObjects,
+    Uploads,
     object_of,
     owner_of,
     parse_body,
@@ -158,30 +159,37 @@ class WaitCondition(ReceivesObjects, InternalType):
             if waits is not None:
                 return replace(waits, signal_resource_id=handle)
         error = None
-        uploaded: Sequence[bytes | None] = ()
+        uploaded = Uploads()
         try:
             uploaded = await objects.read(call, name)
         except ServiceError as raised:
             error = raised
-        read = [_signal_of(body, number) for number, body in enumerate(uploaded, 1)]
-        outcome = self._evaluate(call, LatestSignals([*call.signals, *read]), error)
+        read = [_signal_of(body, number) for number, body in enumerate(uploaded.contents, 1)]
+        signals = LatestSignals([*call.signals, *read])
+        outcome = self._evaluate(call, signals, error, uploaded.excess)
         if not isinstance(outcome, Wait):
             return outcome
         kept = {_UNTIL: progress[_UNTIL], _SENT: len(call.signals)}
-        known = len(uploaded) if error is None else None
+        known = len(uploaded.contents) if error is None else None
         reason = _WAITS_FOR_OBJECT if error is None else error.public
         waits = await self.wait_for_object(call, name, known, kept, until, reason)
         return replace(waits, signal_resource_id=handle)
 
     def _evaluate(
-        self, call: Call, signals: LatestSignals, error: ServiceError | None = None
+        self,
+        call: Call,
+        signals: LatestSignals,
+        error: ServiceError | None = None,
+        excess: str = "",
     ) -> Outcome:
-        """error: why further signals cannot be read."""
+        """error: why further signals cannot be read now. excess: why they are never read."""
         words, wanted = self._words, call.properties[self._words.count]
         if failures := signals.reasons(FAILURE):
             return _failed(f"{words.called}Failure: {';'.join(failures)}")
         if len(signals) >= wanted:
             return self._done(call, signals)
+        if excess:
+            return _failed(f"{words.called}Failure: {excess}")
         if call.superseded:
             return _failed("the change ended before the signals arrived")
         until = _end_of(call)

@@ -1,6 +1,6 @@
 """Signals that are uploaded to an object store, without one."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
@@ -12,6 +12,7 @@ from engine.types.http_client import Response, ServiceError
 from engine.types.object_signals import (
     MAX_BYTES,
     SignalObject,
+    Uploads,
     number_of,
     object_name,
     object_of,
@@ -19,7 +20,7 @@ from engine.types.object_signals import (
     parse_body,
 )
 from engine.types.openstack.cloud import Cloud
-from engine.types.openstack.swift.signal_objects import SwiftSignals
+from engine.types.openstack.swift.signal_objects import PLACEHOLDER, SwiftSignals
 from engine.types.openstack.swift.temporary_url import sign_url
 from engine.types.software import software_types
 from engine.types.wait_conditions import wait_types
@@ -42,6 +43,7 @@ class InMemoryObjects:
     def __init__(self, *, available: bool = True) -> None:
         self.available = available
         self.uploads: list[bytes | None] = []
+        self.excess = ""
         self.names: set[str] = set()
         self.broken: ServiceError | None = None
         self.not_removed: ServiceError | None = None
@@ -56,10 +58,10 @@ class InMemoryObjects:
         self.names.add(object_name(call))
         return SignalObject(object_name(call), f"https://swift/v1/A/{object_name(call)}?sig=s")
 
-    async def read(self, call: Call, name: str) -> Sequence[bytes | None]:
+    async def read(self, call: Call, name: str) -> Uploads:
         if self.broken is not None:
             raise self.broken
-        return self.uploads
+        return Uploads(self.uploads, self.excess)
 
     async def remove(self, call: Call, *, keep: str = "") -> None:
         if self.not_removed is not None:
@@ -286,7 +288,7 @@ async def test_an_upload_between_two_requests_is_not_too_long_either() -> None:
     )
     signals = SwiftSignals(Cloud(web, Renewing()))
     call = a_call(types_with(InMemoryObjects())[HANDLE], TEMP_URL, credential="token")
-    assert await signals.read(call, object_name(call)) == [None]
+    assert await signals.read(call, object_name(call)) == Uploads([None])
 
 
 @pytest.mark.parametrize("transport", ["TOKEN_SIGNAL", "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"])
@@ -389,3 +391,59 @@ async def test_a_delete_that_swift_refuses_does_not_run_the_config_of_the_delete
     objects.not_removed = None
     assert isinstance(await run(own, "delete", again), Done)
     assert len(store.published) == 1 and not store.deployments and not objects.names
+
+
+@pytest.mark.parametrize(
+    ("sizes", "max_total", "read", "reason"),
+    [
+        ([23, 1], 100, ["a", "newest"], ""),
+        ([23, 1, 1], 100, ["a", "b"], "more than 2 signals"),
+        ([23, 1, 1, 1], 100, ["a", "b"], "more than 2 signals"),
+        ([23, 70, 10], 100, ["a"], "more than 100 bytes"),
+        ([23, MAX_BYTES + 1], 100, [None, "newest"], ""),
+        ([23, 75], 100, ["a"], "more than 100 bytes"),
+    ],
+)
+async def test_only_the_oldest_signals_of_an_object_are_read(
+    sizes: list[int],
+    max_total: int,
+    read: list[str | None],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first of the sizes is that of the placeholder. The limit is two signals."""
+    path = "engine.types.openstack.swift.signal_objects.MAX_TOTAL_BYTES"
+    monkeypatch.setattr(path, max_total)
+    call = a_call(types_with(InMemoryObjects())[HANDLE], TEMP_URL, credential="token")
+    name = object_name(call)
+    versions = [f"{len(name):03x}{name}/179581210{n}.00000" for n in range(len(sizes))]
+    listed = [{"name": one, "bytes": size} for one, size in zip(versions, sizes, strict=True)]
+    now = {"x-timestamp": "1795812109.00000"}
+    contents = [PLACEHOLDER, *(one.encode() for one in read if one in ("a", "b"))]
+    web = Answers(
+        answer(200, content_length="6", **now),
+        Response(200, now, b"newest"),
+        answer(200, listed),
+        *(Response(200, {"x-timestamp": "1.0"}, one) for one in contents),
+    )
+    found = await SwiftSignals(Cloud(web, Renewing()), max_signals=2).read(call, name)
+    assert found.contents == [one and one.encode() for one in read]
+    assert reason in found.excess and bool(reason) is bool(found.excess)
+    assert not web.answers and "limit=4" in web.requests[2].url
+
+
+async def test_too_many_signals_fail_a_wait_unless_the_oldest_suffice() -> None:
+    objects = InMemoryObjects()
+    condition, call = await waiting(objects, count=2)
+    objects.uploads, objects.excess = [b'{"deploy_status": "IN_PROGRESS"}'], "more than 1 signal"
+    failed = await run(condition, "create", call)
+    assert isinstance(failed, Failed)
+    assert failed.public_reason == "WaitConditionFailure: more than 1 signal"
+    deployment, _, _ = deployments_with(objects)
+    call = a_call(deployment, UPLOADS)
+    begun = await run(deployment, "create", call)
+    assert isinstance(begun, Wait)
+    failed = await run(deployment, "create", replace(call, progress=begun.progress))
+    assert isinstance(failed, Failed) and failed.reason.endswith("failed: more than 1 signal")
+    condition, call = await waiting(objects, count=1)
+    assert isinstance(await run(condition, "create", call), Done)

@@ -191,12 +191,14 @@ async def remove_object(session: Session, container: str, name: str) -> None:
 
 
 async def list_objects(
-    session: Session, container: str, prefix: str, account: str = ""
+    session: Session, container: str, prefix: str, account: str = "", most: int | None = None
 ) -> list[Mapping[str, Json]]:
     """The objects of a container whose names begin with a prefix, with `name` and `bytes`; empty
-    if it does not exist. account: the URL of another project's."""
+    if it does not exist. account: the URL of another project's. most: how many of them at most, by
+    name; None: all."""
     found: list[Mapping[str, Json]] = []
-    query = {"prefix": prefix, "format": "json", "limit": str(OBJECT_PAGE)}
+    size = OBJECT_PAGE if most is None else min(most, OBJECT_PAGE)
+    query = {"prefix": prefix, "format": "json", "limit": str(size)}
     path, doing = f"/{segment(container)}", "list the objects"
     for _ in range(MAX_PAGES):
         marker = {"marker": str(found[-1]["name"])} if found else {}
@@ -210,8 +212,8 @@ async def list_objects(
             raise
         page = _objects_of(response, doing)
         found += page
-        if len(page) < OBJECT_PAGE:
-            return found
+        if len(page) < size or (most is not None and len(found) >= most):
+            return found[:most]
     raise CloudError(f"{OBJECT_STORE.name}: the list of objects has more than {MAX_PAGES} pages")
 
 

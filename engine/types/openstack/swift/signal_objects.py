@@ -9,9 +9,11 @@ container that is not empty, so the last object's end deletes it.
 """
 
 import asyncio
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, Final
 
 from engine.ttl_cache import TtlCache
@@ -21,6 +23,7 @@ from engine.types.object_signals import (
     MAX_BYTES,
     PREFIX,
     SignalObject,
+    Uploads,
     number_of,
     object_name,
     object_of,
@@ -60,13 +63,17 @@ MAX_TRIES: Final = 5
 KEPT_SECONDS: Final = 600.0
 #: Signals of one object that the observer tells apart: as many as a condition can wait for.
 MAX_SIGNALS: Final = 1_000
+#: Bytes of the signals of one object that a read returns.
+MAX_TOTAL_BYTES: Final = 4_194_304
+_REMEDY: Final = "Check what uploads to the URL, and replace the resource that has it."
 
 
 class SwiftSignals:
-    """Implements `ObjectSignals`."""
+    """Implements `ObjectSignals`. max_signals: of one object that a read returns."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Cloud, max_signals: int = MAX_SIGNALS) -> None:
         self._cloud = cloud
+        self._max_signals = max_signals
         self._versions: TtlCache[str, bytes] = TtlCache(max_entries=MAX_SIGNALS)
 
     @property
@@ -99,18 +106,22 @@ class SwiftSignals:
         reason = "the container of the signals is deleted again and again"
         raise CloudError(reason, retry=True, public=reason)
 
-    async def read(self, call: Call, name: str) -> Sequence[bytes | None]:
+    async def read(self, call: Call, name: str) -> Uploads:
         """The newest first, then what was before it: an upload in between is read later."""
         session = self._cloud.session(call.credential)
         newest = await self._read_newest(session, name)
         if newest is None:
-            return []
+            return Uploads()
         timestamp, content = newest
+        listed = await list_objects(
+            session, SIGNALS, _version_prefix(name), most=self._max_signals + 2
+        )
         older = {
             str(one["name"]): int(one["bytes"])
-            for one in await list_objects(session, SIGNALS, _version_prefix(name))
+            for one in listed
             if _time_of(one["name"]) < timestamp
         }
+        versions, excess = self._oldest(older, len(content or b""))
         limit = asyncio.Semaphore(PARALLEL)
 
         async def read_older(version: str) -> bytes | None:
@@ -118,14 +129,33 @@ class SwiftSignals:
                 return await self._read_version(session, version, older[version], call.now)
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_caught(read_older(one))) for one in sorted(older)]
+            tasks = [group.create_task(_caught(read_older(one))) for one in versions]
         contents: list[bytes | None] = []
         for task in tasks:
             found = task.result()
             if isinstance(found, CloudError):
                 raise found
             contents.append(found)
-        return [one for one in (*contents, content) if one != PLACEHOLDER]
+        if not excess:
+            contents.append(content)
+        return Uploads([one for one in contents if one != PLACEHOLDER], excess)
+
+    def _oldest(self, older: Mapping[str, int], newest: int) -> tuple[list[str], str]:
+        """(versions to read, `Uploads.excess`). older: the sizes by version. newest: the size of
+        what was uploaded last, which is not read beyond a limit. The placeholder does not count."""
+        versions = sorted(older)
+        readable = (size if size <= MAX_BYTES else 0 for size in map(older.__getitem__, versions))
+        totals = list(accumulate((*readable, newest)))
+        fitting = bisect_right(totals, MAX_TOTAL_BYTES)
+        if min(fitting, self._max_signals + 1) == len(totals):
+            return versions, ""
+        if fitting <= self._max_signals:
+            why = f"more than {MAX_TOTAL_BYTES} bytes of signals were uploaded"
+            return versions[:fitting], f"{why}, of which only the oldest count. {_REMEDY}"
+        why = f"more than {self._max_signals} signals were uploaded"
+        raises = "The operator can raise signals_per_resource in [quotas]."
+        oldest = versions[: self._max_signals + 1]
+        return oldest, f"{why}, of which only the oldest count. {_REMEDY} {raises}"
 
     async def _read_newest(self, session: Session, name: str) -> tuple[float, bytes | None] | None:
         """(time of the upload, content) of what was uploaded last; None: the object does not
