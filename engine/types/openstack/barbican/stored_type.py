@@ -130,10 +130,12 @@ class StoredType(CloudType):
         shares = self.shares_name(call.properties)
         if reference := progress.get(_REFERENCE):
             object_id = id_in(reference)
-            if shares and not await self.claim(session, object_id, origin[OPERATION]):
-                del progress[_REFERENCE]
-                return proceed(call, {**progress, _SEARCHES: 1})
-            return await self._finish(call, session, {**progress, _CLAIMED: True}, object_id)
+            if not shares or progress.get(_CLAIMED):
+                return await self._finish(call, session, progress, object_id)
+            if await self.claim(session, object_id, origin[OPERATION]):
+                return proceed(call, {**progress, _CLAIMED: True})
+            del progress[_REFERENCE]
+            return proceed(call, {**progress, _SEARCHES: 1})
         if shares and _KNOWN not in progress:
             known = [id_in(self._reference(one)) async for one in self._list_named(session, origin)]
             return proceed(call, {**progress, _KNOWN: known})

@@ -191,10 +191,9 @@ async def test_a_secret_that_is_not_claimed_is_not_deleted(status: int) -> None:
 async def test_a_claimed_secret_that_cannot_be_read_is_deleted() -> None:
     progress = {"known": [], "reference": f"{HOST}/secrets/{ID}"}
     own = answer(200, {"metadata": {MARK: str(KEY)}})
-    web = Answers(answer(201, {}), own, answer(200, secret(status="PENDING")))
-    waits = await create(web, SECRET, NAMED, progress=progress)
+    waits = await create(Answers(answer(201, {}), own), SECRET, NAMED, progress=progress)
     assert isinstance(waits, Wait)
-    web = Answers(CONFLICT, own, answer(500, {}))
+    web = Answers(answer(200, secret()), answer(403, {}))
     failed = await create(web, SECRET, NAMED, progress=waits.progress)
     assert isinstance(failed, Failed) and failed.physical_id == f"{HOST}/secrets/{ID}"
 
