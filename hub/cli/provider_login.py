@@ -143,7 +143,7 @@ async def _listen(state: str, received: "asyncio.Future[str]") -> AsyncIterator[
                              f"Content-Length: {len(page)}\r\n\r\n".encode() + page)  # fmt: skip
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # the browser went away, or it is none
+            pass  # the browser disconnected, or another program connected
         finally:
             writer.close()
 

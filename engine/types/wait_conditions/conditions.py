@@ -151,7 +151,7 @@ class WaitCondition(ReceivesObjects, InternalType):
 
     async def _receive(self, call: Call, objects: ObjectSignals, name: str) -> Outcome:
         """Read the signals that were uploaded to the object of the handle, in addition to those
-        that came without Swift. A Swift that is away only delays them."""
+        that came without Swift. While Swift does not respond, they are only late."""
         progress, until = call.progress or {}, _end_of(call)
         handle = owner_of(name)
         if len(call.signals) == progress.get(_SENT):
@@ -231,7 +231,7 @@ def _handle_of(text: str, stack_id: UUID | None = None) -> UUID | None:
 
 
 def _signal_of(body: bytes | None, number: int) -> dict[str, Json]:
-    """An uploaded signal. An invalid one is a failure, because its sender was not told."""
+    """An uploaded signal. An invalid one is a failure, because its sender has no other response."""
     fields = parse_body(body)
     try:
         if not isinstance(fields, str):

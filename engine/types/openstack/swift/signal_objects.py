@@ -2,10 +2,10 @@
 
 Each object has a container of its own, of the same name, with a key of its own: when the container
 is deleted, its URL is invalid. Swift moves what an upload replaces into the project's container
-`SIGNALS`, as a version, so that no signal replaces another, and one list of that container shows
-which objects have received how many signals. The first version is the placeholder with which the
-object was created. `SIGNALS` also has an empty entry for each object: Swift refuses to delete a
-container that is not empty, so the last object's end deletes it.
+`SIGNALS`, as a version, so that later signals do not replace earlier ones, and one list of that
+container shows which objects have received how many signals. The first version is the placeholder
+with which the object was created. `SIGNALS` also has an empty entry for each object: Swift refuses
+to delete a container that is not empty, so the last object's end deletes it.
 """
 
 import asyncio

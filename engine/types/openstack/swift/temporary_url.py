@@ -1,4 +1,4 @@
-"""Temporary URLs of Swift: whoever has one may send one kind of request for one object. Pure."""
+"""Temporary URLs of Swift: each allows one kind of request for one object, without a token. Pure."""
 
 import hashlib
 import hmac
