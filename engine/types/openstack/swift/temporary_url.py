@@ -1,4 +1,4 @@
-"""Temporary URLs of Swift: each allows one kind of request for one object, without a token. Pure."""
+"""Temporary URLs of Swift: each allows one kind of request for one object, without login. Pure."""
 
 import hashlib
 import hmac
