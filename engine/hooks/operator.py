@@ -66,6 +66,15 @@ def operator_declarations(
     ]
 
 
+def has_rule_for(rules: Sequence[OperatorRule], project: str, type_name: str) -> bool:
+    """Whether a rule can apply to a resource of this type, or to its stack, in the project."""
+    return any(
+        any(matches_glob(project, one) for one in rule.projects)
+        and (not rule.types or any(matches_glob(type_name, one) for one in rule.types))
+        for rule in rules
+    )
+
+
 def _pattern_at(rule: OperatorRule, path: Sequence[str], *, by_parent: bool) -> str | None:
     """Return the pattern of a rule as it applies in a nested stack: a name applies on every level,
     a path from the root stack, and an empty pattern to the stack in which the change begins, or

@@ -37,10 +37,12 @@ class UnreadableObject(Exception):
 class LiveObject:
     """A physical resource. name: "" if it has none. properties: as a template has them, with IDs in
     place of names. unread: the reasons for properties that it may have and that could not be read.
-    differences: values that the properties, with their defaults, do not have.
+    differences: values that the properties, with their defaults, do not have. secrets: the paths to
+    values in the properties that a template must not contain.
     """
 
     name: str
     properties: Mapping[str, Json] = field(repr=False)
     unread: Mapping[str, str] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
+    secrets: Sequence[tuple[str, ...]] = ()

@@ -4,12 +4,13 @@ Headgate sends a credential only to the origins and for the projects that the op
 template cannot send one to another server.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from yarl import URL
 
+from engine.hot.schema.type_schema import TypeSchema
 from engine.types.custom_constraints import CustomConstraint, ValidationContext
 from engine.words import Json
 
@@ -66,6 +67,13 @@ class Credentials(CustomConstraint):
         found = self._known.get(name) if isinstance(name, str) else None
         allowed = found and any(fnmatchcase(project, one) for one in found.projects)
         return found if allowed else None
+
+
+def credential_properties(schema: TypeSchema) -> Iterator[str]:
+    """The properties of a type that name a credential of the operator."""
+    for key, known in schema.properties.items():
+        if any(one.name == CONSTRAINT for one in known.constraints):
+            yield key
 
 
 def _unknown(name: Json, project: str) -> str:

@@ -107,6 +107,12 @@ async def serve_things(service: Things | None = None) -> AsyncIterator[Things]:
         await runner.cleanup()
 
 
+def lend_credential(things: Things) -> dict[str, Json]:
+    """The setting of a credential `lent` of the operator for the service, in all projects."""
+    lent = {"kind": "bearer", "secret": "k" * 20, "origins": [things.url], "projects": ["*"]}
+    return {"resource_types.http.credentials.lent": lent}
+
+
 def thing(things: Things, size: int = 1, *, listed: bool = True, **more: Json) -> Json:
     properties: dict[str, Json] = {
         "base": things.url,

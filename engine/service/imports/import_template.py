@@ -2,13 +2,14 @@
 
 It has the properties whose values differ from the defaults of the schema. A property whose value is
 the ID of another imported resource refers to that resource, unless the reference would close a
-cycle. What must be given is a parameter without a default; what the language would read as a call
-of a function is a parameter with a default, because defaults are data.
+cycle. What must be given, and each secret value, is a parameter without a default; what the
+language would read as a call of a function is a parameter with a default, because defaults are
+data.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import yaml
@@ -26,6 +27,7 @@ MAX_NAME, MAX_REASON = 100, 300
 UNIQUE_LENGTH: Final = 16
 _NAME = re.compile(r"[^A-Za-z0-9_]+")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
+_SECRET: Final = Property(Kind.STRING, hidden=True)
 _PARAMETER_KINDS: Final[Mapping[Kind, str]] = {
     Kind.STRING: "string",
     Kind.INTEGER: "number",
@@ -41,7 +43,8 @@ _PARAMETER_KINDS: Final[Mapping[Kind, str]] = {
 class ImportedObject:
     """An object that was read. name: of the object; "": its type names the resource. reference: the
     value of get_resource; None: nothing may refer to it. unread: the reasons for properties that
-    could not be read."""
+    could not be read. secrets: the paths to values in the properties that become hidden parameters,
+    one for equal values at the end of equal names."""
 
     schema: TypeSchema
     physical_id: str
@@ -49,6 +52,7 @@ class ImportedObject:
     properties: Mapping[str, Json] = field(repr=False)
     unread: Mapping[str, str] = field(default_factory=dict)
     reference: str | None = None
+    secrets: Sequence[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ class _Writer:
             if one.reference:
                 self._by_reference.setdefault(one.reference, number)
         self._users: dict[int, set[int]] = {}
+        self._secrets: dict[tuple[int, str, Json], Json] = {}
 
     def properties(self, number: int) -> dict[str, Json]:
         one = self._objects[number]
@@ -126,9 +131,12 @@ class _Writer:
             elif value == known.default and type(value) is type(known.default):
                 continue
             elif _has_call(value):
-                written[key] = self._parameter(number, key, known, {"default": value})
+                if any(path[0] == key for path in one.secrets):
+                    written[key] = self._parameter(number, key, replace(known, hidden=True), {})
+                else:
+                    written[key] = self._parameter(number, key, known, {"default": value})
             else:
-                written[key] = self._snippet(number, value, known)
+                written[key] = self._snippet(number, value, known, (key,))
         return written
 
     def _parameter(self, number: int, key: str, known: Property, more: dict[str, Json]) -> Json:
@@ -142,8 +150,13 @@ class _Writer:
         self.parameters[name] = {"type": kind, **hidden, **more}
         return {"get_param": name}
 
-    def _snippet(self, number: int, value: Json, known: Property | None) -> Json:
-        """A value in the language. known: its schema, if there is one."""
+    def _snippet(
+        self, number: int, value: Json, known: Property | None, path: tuple[str, ...] = ()
+    ) -> Json:
+        """A value in the language. known: its schema, if there is one. path: to it, outside of
+        lists."""
+        if path in self._objects[number].secrets:
+            return self._secret(number, path, value)
         if isinstance(value, str):
             name = self._refer(number, value, known)
             return _escape(value) if name is None else {"get_resource": name}
@@ -152,8 +165,18 @@ class _Writer:
             return [self._snippet(number, one, items) for one in value]
         if isinstance(value, Mapping):
             fields = (known.fields if known is not None else None) or {}
-            return {key: self._snippet(number, one, fields.get(key)) for key, one in value.items()}
+            return {
+                key: self._snippet(number, one, fields.get(key), (*path, key) if path else ())
+                for key, one in value.items()
+            }
         return value
+
+    def _secret(self, number: int, path: tuple[str, ...], value: Json) -> Json:
+        """A hidden parameter without a default, the same for an equal value of the same name."""
+        same = (number, path[-1].lower(), value)
+        if same not in self._secrets:
+            self._secrets[same] = self._parameter(number, "_".join(path), _SECRET, {})
+        return self._secrets[same]
 
     def _refer(self, number: int, text: str, known: Property | None) -> str | None:
         """The name of the resource that a text refers to; None: it is no such reference."""

@@ -9,6 +9,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Findings, HeadgateError
+from engine.hooks.operator import has_rule_for
 from engine.hot.schema.properties import check_resolved
 from engine.hot.schema.type_schema import TypeSchema, unknown_type_remedy, without_required
 from engine.service.imports.import_template import (
@@ -22,6 +23,7 @@ from engine.store.maintenance.monitoring import read_now
 from engine.types.contract import Call, ResourceType
 from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
 from engine.types.observation import Difference
+from engine.types.operator_credentials import credential_properties
 from engine.types.registry import TypeRegistry
 from engine.words import Json, ResourceId, StackId
 
@@ -82,6 +84,7 @@ class Imports:
         for number, one in enumerate(wanted):
             findings, place = Findings(), f"resources[{number}]"
             given = _check_properties(types, one, place, findings)
+            self._check_credential(project, types.get(one.type), given, place, findings)
             if (one.type, one.id) in listed:
                 findings.add(f"{place}.id", "the object is listed twice", "Remove one of two.")
             listed.add((one.type, one.id))
@@ -103,6 +106,24 @@ class Imports:
             else:
                 errors[number] = [_finding(f"resources[{number}]", read)]
         return _result(live, [one for number in sorted(errors) for one in errors[number]])
+
+    def _check_credential(
+        self, project: str, schema: TypeSchema | None, given: Mapping[str, Json], place: str,
+        findings: Findings,
+    ) -> None:  # fmt: skip
+        """No hook precedes the read, so a credential of the operator is refused where an operator
+        rule can block the creation of such a resource."""
+        rules = self._limits.for_project(project).operator
+        if schema is None or not has_rule_for(rules, project, schema.name):
+            return
+        for key in given.keys() & set(credential_properties(schema)):
+            findings.add(
+                f"{place}.properties.{key}",
+                f"an operator rule applies to {schema.name}, and an import opens no hook, so it"
+                " does not use a credential of the operator",
+                "Remove it, or write the resource by hand, with an entry in `import`.",
+                "Forbidden",
+            )
 
     def _available_types(self, project: str) -> Mapping[str, TypeSchema]:
         """The types that the project has and that are not templates of the operator."""
@@ -187,6 +208,7 @@ def _result(
             properties=one.properties,
             unread=one.unread,
             reference=_reference(type_, wanted.id),
+            secrets=one.secrets,
         )
         for type_, wanted, one in live
     ]

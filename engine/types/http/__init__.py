@@ -55,9 +55,11 @@ from engine.types.http.requests import (
     build,
     header_error,
     header_templates,
+    import_error,
     is_same_request,
     names_in,
     origin,
+    secret_header_places,
 )
 from engine.types.http.schema import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, METHODS, SCHEMA
 from engine.types.http_client import (
@@ -297,7 +299,8 @@ class Http(ResourceType):
         return adopted_places(properties, path)
 
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
-        """The given properties, in which the values of `compare` are those of the object."""
+        """The given properties, in which the values of `compare` are those of the object. No hook
+        precedes the request, so a request that can change something is refused."""
         if not call.properties.get("read"):
             raise UnreadableObject(
                 UnreadableCode.INVALID,
@@ -311,6 +314,8 @@ class Http(ResourceType):
         for wrong in findings.all[:1]:
             code = UnreadableCode.INVALID
             raise UnreadableObject(code, wrong.place, wrong.reason, wrong.remedy)
+        if unsafe := import_error(call.properties):
+            raise UnreadableObject(UnreadableCode.INVALID, *unsafe)
         remote = object_of(call)
         try:
             content = parse_json("read", await self._send(call, "read", remote))
@@ -323,7 +328,8 @@ class Http(ResourceType):
                 UnreadableCode.UNSUPPORTED, "id", observed.reason, "Repair the object first."
             )
         left = self._observe_object(replace(call, properties=properties), content)
-        return LiveObject("", properties, differences=left.differences)
+        secrets = list(secret_header_places(properties))
+        return LiveObject("", properties, differences=left.differences, secrets=secrets)
 
     def _unreadable(self, call: Call, remote: RemoteObject, error: Exception) -> UnreadableObject:
         status = error.status if isinstance(error, ServiceError) else 0

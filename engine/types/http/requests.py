@@ -87,6 +87,10 @@ FORBIDDEN = frozenset(
 )  # fmt: skip
 #: Methods that can change the service's state.
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+#: Headers with which some services replace the method of a request.
+METHOD_HEADERS = frozenset({"x-http-method", "x-http-method-override", "x-method-override"})
+#: Headers whose values are not secret.
+PUBLIC_HEADERS = frozenset({"accept", "content-type"})
 #: The part of a URL that must not contain placeholders: it determines where secrets are sent.
 _AUTHORITY = re.compile(r"[^/]*//[^/?#]*")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -174,3 +178,31 @@ def header_error(name: str, value: Json) -> str | None:
     if isinstance(value, dict | list):
         return "is not a string"
     return "contains control characters" if _CONTROL.search(as_text(value)) else None
+
+
+def import_error(properties: Mapping[str, Json]) -> tuple[str, str, str] | None:
+    """(place, reason, remedy) if the read request of an import could change something; None if it
+    cannot."""
+    definition = properties["read"]
+    if (how := method("read", definition)) in CHANGING:
+        reason = f"an import sends only GET or HEAD, got {how}"
+        return "properties.read.method", reason, "Give a read request with GET, or remove `method`."
+    if definition.get("body") is not None:
+        reason = "an import sends no body"
+        return "properties.read.body", reason, "Remove `body`, and put the ID into the URL."
+    for place, headers in (("read.headers", definition.get("headers")),
+                           ("headers", properties.get("headers"))):  # fmt: skip
+        for header, value in (headers or {}).items():
+            if value is not None and header.lower() in METHOD_HEADERS:
+                reason = "an import sends no header that replaces the method"
+                return f"properties.{place}.{header}", reason, "Remove the header."
+    return None
+
+
+def secret_header_places(properties: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
+    """The paths to the values of headers that may be secret."""
+    for place in ((), *((name,) for name in METHODS)):
+        owner = properties.get(place[0]) if place else properties
+        for header, value in ((owner or {}).get("headers") or {}).items():
+            if value is not None and header.lower() not in PUBLIC_HEADERS:
+                yield *place, "headers", header

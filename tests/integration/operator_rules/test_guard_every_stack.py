@@ -21,6 +21,7 @@ from tests.integration.operator_rules.guard_every_stack import (
     running_policy,
     server,
 )
+from tests.support.http_things import HTTP_SETTINGS, lend_credential, serve_things, thing
 from tests.support.keys import KEYRING
 from tests.support.principals import PrincipalClient, hook_notifications, token_client
 from tests.support.program import Json, Program, eventually, program, template
@@ -276,6 +277,29 @@ async def test_the_rule_for_servers_holds_for_each_server(
         policy.released.set()
         assert (await eve.until_ended("s")).endswith("_FAILED")
         assert "rejected by subscription policy" in (await eve.stack("s"))["stack_status_reason"]
+
+
+async def test_an_import_evades_no_operator_rule(database_url: str, policy: Policy) -> None:
+    """No hook precedes it, so it changes nothing and uses no credential of the operator."""
+    async with serve_things() as things:
+        things.objects = {"t1": {"id": "t1", "state": "ready", "size": 1}}
+        settings = recipe_settings(policy.receiver.url) | HTTP_SETTINGS
+        settings |= {"auth.mode": "tokens", **lend_credential(things)}
+        async with program(database_url, settings, types=[Server()]) as run:
+            eve = await token_client(run, "eve", ["author"])
+            deletes = {"read": {"url": "/things/${id}", "method": "DELETE"}}
+            for more, place, code in (
+                (deletes, "read.method", "Invalid"),
+                ({"credential": "lent"}, "credential", "Forbidden"),
+            ):
+                given = thing(things, listed=False, **more)["properties"]
+                one = {"type": "Headgate::HTTP", "id": "t1", "properties": given}
+                status, found = await eve.call("POST", "/import", {"resources": [one]})
+                assert status == 200, found
+                (wrong,) = found["findings"]
+                assert wrong["place"] == f"resources[0].properties.{place}"
+                assert wrong["code"] == code and wrong["reason"] and wrong["remedy"]
+        assert things.requests.total() == 0 and "t1" in things.objects
 
 
 async def test_the_policy_program_cannot_answer_rules_of_a_project(

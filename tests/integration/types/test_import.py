@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.support import forks
-from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
+from tests.support.http_things import HTTP_SETTINGS, Things, lend_credential, serve_things, thing
 from tests.support.program import Json, Program, program
 
 
@@ -26,8 +26,8 @@ async def things() -> AsyncIterator[Things]:
 
 
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, HTTP_SETTINGS) as running:
+async def run(database_url: str, things: Things) -> AsyncIterator[Program]:
+    async with program(database_url, HTTP_SETTINGS | lend_credential(things)) as running:
         yield running
 
 
@@ -131,4 +131,49 @@ async def test_a_plan_that_would_change_something_is_refused_with_the_property(
     assert code == 1
     assert "nothing was changed" in message and "$.size" in message and "7" in message
     assert (await run.call("GET", "/stacks"))[1]["stacks"] == []
+    assert things.requests.keys() == {"read"}
+
+
+async def test_an_import_refuses_each_request_that_can_change_something(
+    run: Program, things: Things
+) -> None:
+    url = "/things/${id}"
+    requests: list[tuple[str, Json]] = [
+        *(("method", {"url": url, "method": one}) for one in ("POST", "PUT", "PATCH", "DELETE")),
+        ("body", {"url": url, "body": {"force": True}}),
+        ("headers.X-HTTP-Method-Override",
+         {"url": url, "headers": {"X-HTTP-Method-Override": "DELETE"}}),
+    ]  # fmt: skip
+    for place, request in requests:
+        properties = given(things, credential="lent", read=request)
+        (wrong,) = (
+            await read(run, {"type": "Headgate::HTTP", "id": "t1", "properties": properties})
+        )["findings"]
+        assert wrong["place"] == f"resources[0].properties.read.{place}"
+        assert wrong["reason"].startswith("an import sends") and wrong["remedy"]
+    assert things.requests.total() == 0 and "t1" in things.objects
+
+
+async def test_headers_of_the_file_are_hidden_parameters_of_the_stack(
+    run: Program, things: Things, tmp_path: Path
+) -> None:
+    url, secret = "/things/${id}", "Bearer s3cr3t-of-the-file"
+    headers = {"Authorization": secret, "Accept": "application/json"}
+    properties = given(things, credential="lent", read={"url": url, "headers": headers})
+    file = tmp_path / "thing.yaml"
+    file.write_text(yaml.safe_dump(properties))
+    which = ["Headgate::HTTP", "t1", "--properties", f"t1={file}"]
+
+    code, template, message = await headgate(run, "import", *which)
+    assert code == 0 and secret not in template + message
+    name = "http_read_headers_Authorization"
+    assert yaml.safe_load(template)["parameters"] == {name: {"type": "string", "hidden": True}}
+    assert f"-P {name}=VALUE" in message
+
+    options = [*which, "-P", f"{name}={secret}", "--yes", "--wait"]
+    code, shown, message = await headgate(run, "stack", "from-resources", "s", *options)
+    assert code == 0, message
+    assert secret not in shown + message
+    _, stored = await run.call("GET", "/stacks/s/template")
+    assert secret not in orjson.dumps(stored).decode()
     assert things.requests.keys() == {"read"}
