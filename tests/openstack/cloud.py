@@ -72,6 +72,7 @@ PROJECT_LISTS: dict[str, Lists] = {
     "barbican": {
         kind: partial(stored_objects, kind=kind) for kind in ("order", "container", "secret")
     },
+    "designate": {"zone": lambda cloud: cloud.dns.zones()},
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
 }
 #: Each project gets a security group of this name from Neutron.
@@ -190,6 +191,10 @@ class Project:
     def delete_leftovers(self) -> None:
         if "barbican" in self._services:
             delete_stored_objects(self.cloud)
+        if "designate" in self._services:
+            for zone in sorted(self.cloud.dns.zones(), key=lambda one: -len(one.name)):
+                self.cloud.dns.delete_zone(zone)
+                self.cloud.dns.wait_for_delete(zone, wait=CLEANUP_SECONDS)
         if "swift" in self._services:
             delete_containers(self.cloud)
         if "octavia" in self._services:

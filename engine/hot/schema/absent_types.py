@@ -73,6 +73,8 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_in_place_of(
             _HIDDEN,
             {
+                "OS::Designate::Domain": "OS::Designate::Zone",
+                "OS::Designate::Record": "OS::Designate::RecordSet",
                 "OS::Glance::Image": "OS::Glance::WebImage",
                 "OS::Heat::HARestarter": "an update of the stack: it replaces failed resources",
                 "OS::Neutron::HealthMonitor": "OS::Octavia::HealthMonitor",
@@ -92,7 +94,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
             "PrometheusAlarm",
         ),
         **_of_service("OS::Blazar", "Blazar", "Host Lease"),
-        **_of_service("OS::Designate", "Designate", "Domain Record RecordSet Zone"),
         **_of_service("OS::Ironic", "Ironic", "Port"),
         **_of_service("OS::Magnum", "Magnum", "Bay BayModel Cluster ClusterTemplate"),
         **_of_service("OS::Manila", "Manila", "SecurityService Share ShareNetwork ShareType"),

@@ -19,6 +19,7 @@ from engine.types.contract import ResourceType
 from engine.types.openstack.barbican import barbican_types
 from engine.types.openstack.cinder import cinder_types
 from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.designate import designate_types
 from engine.types.openstack.glance import glance_types
 from engine.types.openstack.keystone import keystone_types
 from engine.types.openstack.neutron import neutron_types
@@ -41,4 +42,5 @@ def openstack_types(
         *octavia_types(cloud),
         *swift_types(cloud),
         *barbican_types(cloud),
+        *designate_types(cloud),
     ]

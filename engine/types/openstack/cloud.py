@@ -267,8 +267,10 @@ class Session:
         *,
         page: int = PAGE,
         microversion: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
         """Yield the pages of a list. page: its most objects; 0: as many as the service chooses.
+        headers: further ones of the requests.
 
         Follows the link `next`: of Neutron, Nova and Cinder (``ports_links``), of Glance (``next``)
         and of Keystone (``links``).
@@ -279,7 +281,9 @@ class Session:
         first = {**(query or {}), **limit}
         following: Query | None = first
         for _ in range(MAX_PAGES):
-            response = await self._send(service, "GET", url, doing, None, following, microversion)
+            response = await self._send(
+                service, "GET", url, doing, None, following, microversion, headers=headers
+            )
             document = _document(service, doing, response)
             found = _objects_in(service, doing, document, key)
             yield found

@@ -665,6 +665,22 @@ class ObjectType(ResourceType):
         return is_alike(desired, observed)
 
 
+class RepairedType(ObjectType):
+    """A type whose failed objects an update repairs: a replacement could not get their name,
+    address or place while they exist."""
+
+    replaces_tainted = False
+    repairs = True
+
+    async def update(self, call: Call) -> Outcome:
+        return Replace() if call.physical_id is None else await super().update(call)
+
+    def needs_replace(self, call: Call) -> bool:
+        """An update that repairs is not limited to what the schema allows."""
+        known = self.schema.properties
+        return any(not known[name].update_allowed for name in call.changed)
+
+
 def is_alike(desired: Json, observed: Json) -> bool:
     """Whether a value of a service is a desired one. Lists have no order; an entry of a desired map
     that is null or missing may have any value."""

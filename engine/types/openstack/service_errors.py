@@ -7,6 +7,7 @@ Each service has its own form of an error:
 - Keystone, Glance, Heat: ``{"error": {"message", "code", "title"}}``
 - Octavia, Designate, Magnum and other services: ``{"faultstring"}`` or ``{"message"}``
 - Barbican: ``{"title", "description", "code"}``
+- Designate, about fields: ``{"type", "errors": {"errors": [{"path", "message"}]}}``
 - Placement: ``{"errors": [{"title", "detail"}]}``
 - Glance also answers with HTML
 """
@@ -33,7 +34,7 @@ REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
 #: Conflicts of Neutron that a retry may solve: it names all others after their reason.
 _TRANSIENT: Final = frozenset({"", "Conflict", "HTTPConflict", "RevisionNumberConstraintFailed"})
 #: Conflicts of other services that a retry does not solve: a limit, a duplicate.
-_FINAL = re.compile(r"OverQuota|Exists|AlreadyAllocated|Duplicate|InUse|AlreadyExists")
+_FINAL = re.compile(r"OverQuota|Exists|AlreadyAllocated|Duplicate|InUse|AlreadyExists|duplicate_")
 #: Characters of a message from which tags are removed: it may quote a long text of a user.
 _MAX_MARKUP: Final = 8 * MAX_MESSAGE
 #: A tag has no other one inside: so each character is read once, whatever the text.
@@ -114,6 +115,8 @@ def _of_document(document: Json) -> tuple[str, str]:
         return str(document.get("faultcode") or document.get("type") or ""), _clean(text)
     if isinstance(text := document.get("description"), str):
         return str(document.get("title") or ""), _clean(text)
+    if isinstance(invalid := document.get("errors"), Mapping):
+        return str(document.get("type") or ""), _clean("; ".join(_invalid_fields(invalid)))
     if isinstance(errors := document.get("errors"), list) and errors:
         first = errors[0] if isinstance(errors[0], Mapping) else {}
         return str(first.get("title") or ""), _clean(first.get("detail") or first.get("title"))
@@ -124,6 +127,15 @@ def _of_document(document: Json) -> tuple[str, str]:
         if isinstance(inner, str):
             return str(kind), _clean(inner)
     return "", ""
+
+
+def _invalid_fields(invalid: Mapping[str, Json]) -> list[str]:
+    """`field: reason` of each invalid field."""
+    found = invalid.get("errors")
+    entries = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    paths = [one.get("path") for one in entries]
+    places = [".".join(map(str, one)) if isinstance(one, list) else "" for one in paths]
+    return [f"{place}: {one.get('message')}" for place, one in zip(places, entries, strict=True)]
 
 
 def _clean(text: Json) -> str:

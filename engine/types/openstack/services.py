@@ -33,6 +33,7 @@ VOLUME = Service("Cinder", ("block-storage", "volumev3", "volume"), "", "volume 
 IMAGE = Service("Glance", ("image",), "/v2")
 LOAD_BALANCER = Service("Octavia", ("load-balancer",), "/v2")
 KEY_MANAGER = Service("Barbican", ("key-manager",), "/v1")
+DNS = Service("Designate", ("dns",), "/v2")
 #: An endpoint has the version and the account of the project in the URL.
 OBJECT_STORE = Service("Swift", ("object-store",))
 

@@ -1,6 +1,7 @@
 """The configuration files of the services."""
 
 import os
+import shutil
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -51,6 +52,8 @@ FIXED_KEY = "0" * 64
 NOTIFICATIONS: Sections = {"oslo_messaging_notifications": {"driver": "messagingv2"}}
 #: The certification authority of Octavia, in its directory.
 CA_CERTIFICATE, CA_KEY = "ca.pem", "ca.key"
+#: The name servers of Designate, in its directory.
+POOLS = "pools.yaml"
 #: Volume types and the back end of each.
 VOLUME_BACKENDS = {"standard": "files", "other": "more_files"}
 
@@ -69,6 +72,8 @@ def write_configuration(layout: Layout, broker: str) -> None:
         _write_certificate(layout)
     if "swift" in layout.optional:
         _write_object_servers(layout)
+    if "designate" in layout.optional:
+        _write_pools(layout)
 
 
 def write(path: Path, sections: Mapping[str, Mapping[str, object]]) -> None:
@@ -400,6 +405,44 @@ def barbican(layout: Layout, broker: str) -> Sections:
     }
 
 
+def designate(layout: Layout, broker: str) -> Sections:
+    one_worker: dict[str, object] = {"workers": 1, "threads": 20}
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "host": "testbed",
+            "rpc_response_timeout": 120,
+            "state_path": layout.folder("designate/state"),
+            # A pause would end after the patience of a test.
+            "default_soa_refresh_min": 3500,
+            "default_soa_refresh_max": 3600,
+        },
+        "service:api": {
+            "auth_strategy": "keystone",
+            "enable_api_v2": "true",
+            "enable_api_admin": "true",
+            "enable_host_header": "true",
+        },
+        "service:central": one_worker,
+        "service:mdns": {"workers": 1, "listen": f"127.0.0.1:{layout.ports['designate-mdns']}"},
+        "service:worker": {
+            **one_worker,
+            "enabled": "true",
+            "poll_timeout": 5,
+            "poll_retry_interval": 1,
+            "poll_max_retries": 5,
+            "poll_delay": 0,
+        },
+        "service:producer": {"workers": 1},
+        # Designate carries out changes of records in rounds.
+        "producer_task:increment_serial": {"interval": 1},
+        "producer_task:delayed_notify": {"interval": 1},
+        "storage:sqlalchemy": database(layout, "designate"),
+        "coordination": {"backend_url": f"file://{layout.folder('designate/locks')}"},
+        **common(layout),
+    }
+
+
 def swift(layout: Layout, broker: str) -> Sections:
     """What all servers of Swift have in common."""
     return {
@@ -418,6 +461,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "heat": heat,
     "octavia": octavia,
     "barbican": barbican,
+    "designate": designate,
     "swift": swift,
 }
 #: The middleware of Swift, in order.
@@ -528,6 +572,24 @@ def _write_object_servers(layout: Layout) -> None:
             **filters,
         },
     )
+
+
+def _write_pools(layout: Layout) -> None:
+    """Designate's own server of zones answers for them; no other server gets them."""
+    folder = layout.folder("designate")
+    shutil.copy(ENVIRONMENT / "etc/designate/api-paste.ini", folder)
+    server = {"host": "127.0.0.1", "port": layout.ports["designate-mdns"]}
+    pool = {
+        "name": "default",
+        "description": "The server of zones itself.",
+        "attributes": {},
+        "ns_records": [{"hostname": "ns1.testbed.example.", "priority": 1}],
+        "nameservers": [server],
+        "targets": [
+            {"type": "fake", "description": "nothing", "masters": [server], "options": server}
+        ],
+    }
+    (folder / POOLS).write_text(yaml.safe_dump([pool]))
 
 
 def _write_octavia_policy(layout: Layout) -> Path:

@@ -23,14 +23,17 @@ SERVICES = (IDENTITY, "placement", "glance", "nova", "neutron", "cinder")
 #: What runs on request only: the APIs of each.
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "barbican": ("barbican",),
+    "designate": ("designate",),
     "heat": ("heat", "heat-cfn"),
     "octavia": ("octavia",),
     "swift": ("swift", "swift-account", "swift-container", "swift-object"),
 }
 #: Optional services that need no other service but Keystone.
-INDEPENDENT = ("barbican", "swift")
+INDEPENDENT = ("barbican", "designate", "swift")
 #: Those of them whose processes need the broker.
-BROKERED = frozenset({"barbican"})
+BROKERED = frozenset({"barbican", "designate"})
+#: What listens besides the APIs.
+OTHERS = ("designate-mdns", "memcached")
 # Below the ports that Linux gives to clients, so that none is taken between choice and use.
 PORTS = range(21000, 32000)
 
@@ -135,7 +138,7 @@ def prepare_layout(
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
     saved = directory / SAVED
-    names = (*SERVICES, *(name for apis in OPTIONAL.values() for name in apis), "memcached")
+    names = (*SERVICES, *(name for apis in OPTIONAL.values() for name in apis), *OTHERS)
     ports = dict(zip(names, free_ports(), strict=False))
     password = secrets.token_hex(8)
     if saved.exists():

@@ -28,6 +28,7 @@ OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
     ),
     "octavia": (("load-balancer", "octavia", "octavia", ""),),
     "barbican": (("key-manager", "barbican", "barbican", ""),),
+    "designate": (("dns", "designate", "designate", ""),),
     "swift": (("object-store", "swift", "swift", "/v1/AUTH_%(tenant_id)s"),),
 }
 ROLES = ("service", "heat_stack_owner", "heat_stack_user", "creator", OBJECTS_ADMIN)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.openstack.testbed.configuration import object_servers, write_configuration
+from tests.openstack.testbed.configuration import POOLS, object_servers, write_configuration
 from tests.openstack.testbed.layout import ENVIRONMENT, IDENTITY, OPTIONAL, REGION, Layout
 from tests.openstack.testbed.processes import (
     PYTHON,
@@ -41,6 +41,7 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "heat": ("heat",),
     "octavia": ("octavia",),
     "barbican": ("barbican",),
+    "designate": ("designate",),
     "swift": (),
 }
 #: Services that look for their configuration in the home directory.
@@ -56,6 +57,10 @@ select (select count(*) from nova_cell1.services where deleted = 0 and last_seen
 COUNT_HEAT_WORKERS = """
 select count(*) from heat.service
  where deleted_at is null and greatest(created_at, coalesce(updated_at, created_at)) >= '{since}'
+"""
+COUNT_CENTRALS = """
+select count(*) from designate.service_statuses
+ where service_name = 'central' and heartbeated_at >= '{since}'
 """
 COUNT_HOSTS = "select count(*) from nova_api.host_mappings"
 #: Nova keeps the URL of the broker, whose port changes.
@@ -198,8 +203,23 @@ class Supervisor:
             await self._start_api(name, module, processes=processes)
         for name, command in self._workers(service).items():
             await self.processes.start(name, command, self._home(service))
+        if service == "designate":
+            await self._define_pool()
         for name in OPTIONAL.get(service, (service,)):
             await self._until_answers(name)
+
+    async def _define_pool(self) -> None:
+        """Tell Designate which name servers it has, once it has reported."""
+        await self._until_count(COUNT_CENTRALS.format(since=self._since), 1)
+        config = f"--config-file={self.layout.configuration('designate')}"
+        pools = str(self.layout.folder("designate") / POOLS)
+        await self.processes.run(
+            "designate-pool", "designate-manage", config, "pool", "update", "--file", pools
+        )
+        # It waits for the answer to its first message, which is lost before the others listen.
+        await self.processes.start(
+            "designate-producer", console_command("designate-producer", config)
+        )
 
     async def _create_schemas(self, service: str) -> None:
         """Create the schemas once; remove first what an interrupted start has left."""
@@ -242,6 +262,7 @@ class Supervisor:
             "heat": [["heat-manage", config, "db_sync"]],
             "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
             "barbican": [["barbican-manage", "db", "upgrade"]],
+            "designate": [["designate-manage", config, "database", "sync"]],
         }  # fmt: skip
         return commands.get(service, [])
 
@@ -290,6 +311,7 @@ class Supervisor:
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),
             "octavia": ("octavia-worker",),
+            "designate": tuple(f"designate-{name}" for name in DNS_WORKERS),
         }
         return {name: console_command(name, config) for name in names.get(service, ())}
 
@@ -352,6 +374,7 @@ class Supervisor:
         self.processes.kill_all()
 
 
+DNS_WORKERS = ("central", "mdns", "worker")
 # Name, module of the application, and processes of each API. Nova and Neutron call each other.
 APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "placement": (("placement", "placement.wsgi.api", 1),),
@@ -361,6 +384,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "cinder": (("cinder", "cinder.wsgi.api", 1),),
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
     "octavia": (("octavia", "octavia.wsgi.api", 1),),
+    "designate": (("designate", "designate.wsgi.api", 1),),
     "barbican": (("barbican", "headgate_testbed.key_manager_application", 1),),
 }
 

@@ -7,10 +7,10 @@ name of the template in a second request.
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final
 
-from engine.types.contract import Call, Outcome, Replace
+from engine.types.contract import Call
 from engine.types.openstack.cloud import Session
 from engine.types.openstack.live_values import LiveProperties
-from engine.types.openstack.object_type import NAME, Mark, ObjectType
+from engine.types.openstack.object_type import NAME, Mark, RepairedType
 from engine.words import Json
 
 DOMAIN: Final = "domain"
@@ -30,18 +30,10 @@ def _is_other_domain(call: Call) -> bool:
     return domain_id is None or call.properties.get(DOMAIN) != domain_id
 
 
-class KeystoneType(ObjectType):
-    """A type of Keystone. Another domain replaces the object: Keystone does not move it.
+class KeystoneType(RepairedType):
+    """A type of Keystone. Another domain replaces the object: Keystone does not move it."""
 
-    A failed object is repaired by an update: a replacement could not get its name.
-    """
-
-    replaces_tainted = False
-    repairs = True
     importable = True
-
-    async def update(self, call: Call) -> Outcome:
-        return Replace() if call.physical_id is None else await super().update(call)
 
     def needs_replace(self, call: Call) -> bool:
         known = self.schema.properties

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Final
 
 from engine.types.completion import ObjectsUnknown
-from engine.types.contract import Call, Outcome, Replace, Wait
+from engine.types.contract import Call, Outcome, Wait
 from engine.types.observation import Observation
 from engine.types.openstack.addresses import canonical
 from engine.types.openstack.cloud import Session, segment
 from engine.types.openstack.cloud_operation import observe_listed, wait_for_observer
 from engine.types.openstack.names import ID
-from engine.types.openstack.object_type import REFUSED, TAGS, Mark, ObjectType
+from engine.types.openstack.object_type import REFUSED, TAGS, Mark, RepairedType
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import LOAD_BALANCER
 from engine.types.operation_outcomes import next_poll
@@ -39,15 +39,8 @@ _REMEDY: Final = (
 )
 
 
-class OctaviaType(ObjectType):
-    """A type whose objects belong to a load balancer.
-
-    A failed object is repaired by an update: a replacement could not get its port, address or
-    place. A load balancer in ERROR is replaced.
-    """
-
-    replaces_tainted = False
-    repairs = True
+class OctaviaType(RepairedType):
+    """A type whose objects belong to a load balancer. A load balancer in ERROR is replaced."""
 
     async def guard(self, call: Call, run: Awaitable[Outcome]) -> Outcome:
         return await super().guard(call, self._wait_while_immutable(call, run))
@@ -118,14 +111,6 @@ class OctaviaType(ObjectType):
         )
 
     # ---- operations
-
-    async def update(self, call: Call) -> Outcome:
-        return Replace() if call.physical_id is None else await super().update(call)
-
-    def needs_replace(self, call: Call) -> bool:
-        """An update that repairs is not limited to what the schema allows."""
-        known = self.schema.properties
-        return any(not known[name].update_allowed for name in call.changed)
 
     def status(self, found: Mapping[str, Json]) -> str:
         return str(found.get("provisioning_status") or "")

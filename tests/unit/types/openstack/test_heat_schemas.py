@@ -23,6 +23,7 @@ DOCS = Path(__file__).parents[4] / "docs" / "reference" / "openstack-types.md"
 SERVICES = (
     "OS::Barbican::",
     "OS::Cinder::",
+    "OS::Designate::",
     "OS::Glance::",
     "OS::Keystone::",
     "OS::Neutron::",

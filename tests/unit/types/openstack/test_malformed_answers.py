@@ -76,6 +76,7 @@ FITTING: dict[str, Json] = {
 OF_TYPES: dict[str, dict[str, Json]] = {
     "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
+    "OS::Designate::RecordSet": {"type": "A"},
     "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},
     "OS::Octavia::AvailabilityZoneProfile": {"availability_zone_data": "{}"},
     "OS::Octavia::FlavorProfile": {"flavor_data": "{}"},

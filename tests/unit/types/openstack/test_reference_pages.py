@@ -9,7 +9,14 @@ from tests.unit.types.openstack.clouds import types_of_all_services
 
 REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
 ALL = {one.schema.name: one for one in types_of_all_services()}
-TABLED = ("OS::Barbican::", "OS::Keystone::", "OS::Neutron::", "OS::Octavia::", "OS::Swift::")
+TABLED = (
+    "OS::Barbican::",
+    "OS::Designate::",
+    "OS::Keystone::",
+    "OS::Neutron::",
+    "OS::Octavia::",
+    "OS::Swift::",
+)
 #: The types in a table.
 TABLE = {name: one for name, one in ALL.items() if name.startswith(TABLED)}
 #: The types with a section of their own.

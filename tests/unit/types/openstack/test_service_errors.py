@@ -5,7 +5,15 @@ import pytest
 
 from engine.types.http_client import Response
 from engine.types.openstack.service_errors import MAX_MESSAGE, MAX_RETRY_AFTER, read_error
-from engine.types.openstack.services import COMPUTE, IMAGE, KEY_MANAGER, NETWORK, VOLUME, Service
+from engine.types.openstack.services import (
+    COMPUTE,
+    DNS,
+    IMAGE,
+    KEY_MANAGER,
+    NETWORK,
+    VOLUME,
+    Service,
+)
 from engine.words import Json
 
 #: (service, body, kind, message), as real services answer.
@@ -40,6 +48,15 @@ FORMS: list[tuple[Service, Json, str, str]] = [
         {"code": 403, "title": "Forbidden", "description": "Quota reached."},
         "Forbidden",
         "Quota reached",
+    ),
+    (
+        DNS,
+        {
+            "type": "invalid_object",
+            "errors": {"errors": [{"path": ["records", 0], "message": "'x' is no 'A'"}]},
+        },
+        "invalid_object",
+        "records.0: 'x' is no 'A'",
     ),
     (NETWORK, {"faultcode": "Client", "faultstring": "Wrong pool."}, "Client", "Wrong pool"),
     (NETWORK, {"errors": [{"title": "Conflict", "detail": "Taken."}]}, "Conflict", "Taken"),
