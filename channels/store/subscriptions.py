@@ -86,7 +86,7 @@ update delivery set next_at = clock_timestamp()
 # attempt can be under way: that claim stays. An attempt of a released delivery has no reason.
 RELEASE_HELD = """
 update delivery set next_at = clock_timestamp(), error = null
- where subscription_id = $1 and state = 'pending' and next_at > clock_timestamp()
+ where subscription_id = any ($1::uuid[]) and state = 'pending' and next_at > clock_timestamp()
    and starts_with(error, $2)
    and substr(error, length($2) + 1) collate "C"
        > to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
@@ -162,7 +162,7 @@ async def update(
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
         if change.sets_quiet_hours:
-            await conn.execute(RELEASE_HELD, subscription_id, HELD)
+            await conn.execute(RELEASE_HELD, [subscription_id], HELD)
         now = record_of(row)
         await record_subscription_events(conn, events_of_change(before, now, by))
         await conn.execute(WAKE)
@@ -270,7 +270,7 @@ on conflict (id) do update
 
 async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) -> None:
     """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
-    `keeps_secret`."""
+    `keeps_secret`. Changed quiet hours release what they held."""
     async with conn.transaction():
         before = await _lock_configured(conn)
         removed = sorted(before.keys() - {new.id for new in subscriptions})
@@ -283,6 +283,11 @@ async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) 
             CONFIGURE, [(*columns_of(new), new.keeps_secret) for new in subscriptions]
         )
         after = await _lock_configured(conn)
+        changed = [
+            name for name in before.keys() & after.keys()
+            if before[name].quiet_hours != after[name].quiet_hours
+        ]  # fmt: skip
+        await conn.execute(RELEASE_HELD, changed, HELD)
         changes = (
             events_of_change(before.get(name), one, "configuration") for name, one in after.items()
         )

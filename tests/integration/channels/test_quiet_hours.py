@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -58,7 +61,15 @@ async def delivery_with(
 
 
 async def held(rows: EngineRows) -> dict[str, Any]:
-    return await delivery_with(rows, lambda one: (one["error"] or "").startswith(HELD))
+    return await delivery_with(rows, is_held)
+
+
+def is_held(delivery: dict[str, Any]) -> bool:
+    return str(delivery["error"] or "").startswith(HELD)
+
+
+def is_held_of(subscription: UUID, delivery: dict[str, Any]) -> bool:
+    return delivery["subscription_id"] == subscription and is_held(delivery)
 
 
 async def delivered(rows: EngineRows) -> dict[str, Any]:
@@ -80,6 +91,25 @@ async def test_a_held_notification_is_not_attempted_and_keeps_the_hook_open(
     assert abs(found["next_at"] - end) < timedelta(minutes=1)
     assert (await engine_rows.hook_row(hook_id))["deadline"] >= end + timedelta(seconds=60)
     assert relay.messages == []
+
+
+async def test_the_settings_file_releases_what_removed_quiet_hours_held(
+    engine_rows: EngineRows, run_dispatcher: RunDispatcher, relay: Relay, database: Database
+) -> None:
+    """Another configured subscription keeps its quiet hours, and holds its delivery."""
+    now = await engine_rows.now()
+    one, other = [await subscribe(engine_rows, quiet_around(now)) for _ in range(2)]
+    await engine_rows.value("update subscription set origin = 'configuration'")
+    await engine_rows.hook(await engine_rows.stack())
+    async with run_dispatcher(channels=channels(relay)):
+        await delivery_with(engine_rows, partial(is_held_of, one.id))
+        found = await delivery_with(engine_rows, partial(is_held_of, other.id))
+        async with database.connection() as conn:
+            new = [replace(one, quiet_hours=None), replace(other, target="dev@example.org")]
+            await subscriptions.configure(conn, new)
+        assert (await delivered(engine_rows))["subscription_id"] == one.id
+    kept = await held(engine_rows)
+    assert (kept["subscription_id"], kept["next_at"]) == (other.id, found["next_at"])
 
 
 async def remove_quiet_hours(database: Database, one: NewSubscription) -> None:
