@@ -178,7 +178,8 @@ PURGE_OBSERVATION_CREDENTIALS = _purge_rows.format(
     table="observation_credential", key="id",
     rows="(select id, expires_at as over from observation_credential) r",
 )  # fmt: skip
-#: The audit logs of purged stacks without newer entries.
+#: The audit logs of purged stacks, and of observation credentials that were deleted, without newer
+#: entries.
 PURGE_AUDIT_LOGS = """
 with page as materialized (
     select stack_id, at from decision
@@ -188,6 +189,7 @@ with page as materialized (
     delete from decision d using page l
      where d.stack_id = l.stack_id
        and not exists (select from stack s where s.id = l.stack_id)
+       and not exists (select from observation_credential c where c.id = l.stack_id)
        and not exists (select from decision n where n.stack_id = l.stack_id
                                                 and n.at >= clock_timestamp() - $1::interval)
     returning d.stack_id

@@ -3,14 +3,17 @@
 import asyncio
 from collections import Counter
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
 from channels.store.publish import publish
+from engine.principal import Principal
 from engine.store.connection import try_lock
 from engine.store.database import Database
 from engine.store.maintenance.retention import KINDS, LOCK_KEY
+from engine.store.observer import observation_credentials
 from engine.work.archive import archive_graphs
 from engine.work.purge import PurgeLoop, count_purgeable, purge_old
 from tests.support.changes import put, thing, until_deleted
@@ -254,6 +257,22 @@ async def test_expired_and_revoked_tokens_are_purged(database: Database) -> None
         assert +await purge_old(conn, AT_ONCE) == Counter(tokens=2)
         remaining = await conn.fetchval("select array_agg(name order by name) from token")
     assert remaining == ["for good", "lasts"]
+
+
+async def test_the_audit_log_of_an_observation_credential_is_kept_until_its_deletion(
+    database: Database,
+) -> None:
+    owner = Principal("keystone:ann", "ann")
+    new = observation_credentials.NewCredential(
+        uuid4(), "p", "a" * 32, "reader", "u" * 32, "ann", ["reader"], False, None, b"encrypted"
+    )
+    async with database.connection() as conn:
+        async with conn.transaction():
+            await observation_credentials.store(conn, new, owner)
+        assert (await purge_old(conn, AT_ONCE))["audit_logs"] == 0
+        async with conn.transaction():
+            assert await observation_credentials.delete(conn, "p", owner)
+        assert (await purge_old(conn, AT_ONCE))["audit_logs"] == 2
 
 
 async def test_batches_continue_after_rows_that_are_kept(database: Database) -> None:
