@@ -1,5 +1,6 @@
 """headgate login and logout, and headgate context: list, show, use and delete."""
 
+import asyncio
 import sys
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from hub.cli import output, tables
 from hub.cli.client import ApiClient
 from hub.cli.completion import complete_contexts
 from hub.cli.connections import ResolvedConnection
-from hub.cli.context import ask_with, chosen_connection, print_result, stop
+from hub.cli.context import ask_with, chosen_connection, complain, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, PrintOptions, with_options
 from hub.cli.saved_contexts import (
@@ -33,6 +34,8 @@ Name = Annotated[
     str,
     typer.Argument(metavar="NAME", help="Name of the context.", autocompletion=complete_contexts),
 ]
+#: Seconds for the end of a login that another one replaces.
+_END_TIME = 10.0
 FIELDS = ("name", "current", "url", "project", "user", "token", "expires_at")
 
 
@@ -56,7 +59,8 @@ def login(server: ConnectionOptions, web: Web = False, no_browser: NoBrowser = F
 
     The command asks for the token, or reads it from the first line of standard input. With --web,
     you sign in in a browser instead. The login is saved as a context, which becomes the current
-    one: commands use it without --url, --project, --user and HEADGATE_TOKEN.
+    one: commands use it without --url, --project, --user and HEADGATE_TOKEN. If the context has a
+    login with --web already, that one ends.
     """
     saved = _read()
     name = server.context or "default"
@@ -71,11 +75,32 @@ def login(server: ConnectionOptions, web: Web = False, no_browser: NoBrowser = F
     else:
         context, user = _log_in_with_token(connection)
     _write(saved.add(name, context))
+    if known and known.expires_at and known.token not in ("", context.token):
+        _end_replaced_login(known)
     typer.echo(f"Logged in to {context.url}, project {context.project}, as {user}.")
     if context.expires_at:
         left = tables.time_left(context.expires_at, datetime.now(UTC))
         typer.echo(f"The login ends at {context.expires_at} ({left}).")
     typer.echo(f'Saved as context "{name}" in {contexts_path()}.')
+
+
+def _end_replaced_login(context: SavedContext) -> None:
+    """If its server responds; else the token stays valid, which is printed."""
+
+    async def end(client: ApiClient) -> None:
+        try:
+            async with asyncio.timeout(_END_TIME):
+                await client.call("DELETE", url_path("session"))
+        except (RequestError, TimeoutError) as error:
+            if not (isinstance(error, RequestError) and error.status == 401):
+                reason = str(error) or f"no response within {_END_TIME:g} s"
+                complain(
+                    f"the login that this one replaces stays valid until {context.expires_at}:"
+                    f" {reason}"
+                )
+
+    credentials = ClientCredentials(token=context.token)
+    ask_with(ResolvedConnection(context.url, context.project, credentials), end)
 
 
 def _log_in_by_browser(

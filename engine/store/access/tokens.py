@@ -119,14 +119,16 @@ update token set revoked_at = now(), revoked_by = name
  where id = $1 and subject is not null and revoked_at is null
 returning id
 """
-#: With the rights and the end of the sign-in, if that has not ended.
+#: With the rights and the times of the sign-in, if that has not ended: a copy is no newer sign-in
+#: of its subject, see ROLES_BY_SUBJECT.
 COPY_SIGN_IN = """
 with source as (
-    select project, name, roles, expires_at, subject, mode from token_details
+    select project, name, roles, created_at, expires_at, subject, mode from token_details
      where id = $1 and subject is not null and is_accepted
 ), created as (
-    insert into token (id, project, name, roles, kind, hash, created_by, expires_at, subject)
-    select $2, project, name, roles, 'token', $3, $4, expires_at, subject from source
+    insert into token (id, project, name, roles, kind, hash, created_by, created_at, expires_at,
+                       subject)
+    select $2, project, name, roles, 'token', $3, $4, created_at, expires_at, subject from source
     on conflict (id) do nothing
     returning id
 )
@@ -175,8 +177,8 @@ async def use(conn: Connection, token_id: UUID, *, by_session: bool = False) -> 
 async def copy_sign_in(
     conn: Connection, sign_in: UUID, token_id: UUID, hashed: str, created_by: str
 ) -> TokenRecord | None:
-    """Create a token that expires with a sign-in with OpenID Connect. None: the sign-in has
-    ended, or there already is a token with this ID. hashed: of the token."""
+    """Create a token that begins and expires with a sign-in with OpenID Connect. None: the sign-in
+    has ended, or there already is a token with this ID. hashed: of the token."""
     if await conn.fetchval(COPY_SIGN_IN, sign_in, token_id, hashed, created_by) is None:
         return None
     return await _read(conn, token_id)

@@ -5,14 +5,19 @@ import re
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import pytest
 from yarl import URL
 
+from engine.store.access import tokens as store
+from engine.store.database import Database
 from hub.auth.cross_site import CSRF_HEADER
 from hub.auth.login_secrets import LoginSecrets
 from hub.auth.sessions import COOKIE
+from hub.cli.saved_contexts import SavedContext, SavedContexts, write_contexts
 from tests.integration.api.test_access import bearer
 from tests.integration.api.test_oidc import Browser
 from tests.integration.api.test_openapi_traffic import LOGIN_ROUTES
@@ -135,6 +140,30 @@ async def test_a_sign_out_in_the_browser_ends_a_login_that_is_not_complete(run: 
         assert status == 401 and "sign-in in the browser has ended" in str(refusal)
 
 
+async def test_a_login_through_an_earlier_sign_in_gives_its_user_no_rights_back(
+    database: Database,
+) -> None:
+    """Subscriptions of the user have the rights of the newest sign-in."""
+
+    async def sign_in(*roles: str) -> UUID:
+        async with database.connection() as conn:
+            new = store.NewToken(uuid4(), "p", "ann", roles, "token", "hash", "ann",
+                                 timedelta(hours=1), subject="https://id ann")  # fmt: skip
+            return (await store.create(conn, new)).id
+
+    async def log_in_through(one: UUID) -> store.TokenRecord | None:
+        async with database.connection() as conn:
+            return await store.copy_sign_in(conn, one, uuid4(), "hash", "headgate login")
+
+    earlier, demoted = await sign_in("admin"), await sign_in("reader")
+    login = await log_in_through(earlier)
+    assert login is not None and login.roles == ["admin"]
+    async with database.connection() as conn:
+        assert await store.roles_of_subject(conn, "p", "https://id ann") == ["reader"]
+        await store.end_sign_in(conn, demoted)
+        assert await store.roles_of_subject(conn, "p", "https://id ann") == ["admin"]
+
+
 async def test_logins_end_with_the_provider_of_the_settings(
     database_url: str, run: Program
 ) -> None:
@@ -203,10 +232,18 @@ async def test_a_login_with_a_redirect_to_loopback_and_a_logout(
     assert (without["token"], without["url"]) == ("", run.url)
 
 
+def save_context(file: Path, name: str, url: str, token: str, expires_at: str) -> None:
+    one = SavedContext(url, "p", token=token, expires_at=expires_at)
+    write_contexts(file, SavedContexts(name, {name: one}))
+
+
 async def test_a_login_with_a_pasted_code(run: Program, tmp_path: Path) -> None:
     file = tmp_path / "contexts.json"
     words = ("login", "--no-browser", "--context", "far", "--url", run.url, "--project", "p")
     async with signed_in_browser(run, "id-of-bob") as browser:
+        code = (await confirm(browser))[1]["code"]
+        _, before = await run.call("POST", REDEEM, redemption(code))
+        save_context(file, "far", run.url, before["token"], before["expires_at"])
         async with started(file, *words) as login:
             address, user_code = await login.until_code()
             assert set(page_query(address)) == {"challenge"}
@@ -216,6 +253,8 @@ async def test_a_login_with_a_pasted_code(run: Program, tmp_path: Path) -> None:
             status, printed = await login.end(f" {right['code']} \n")
             assert status == 0 and ", as bob." in printed, printed
         saved = file.read_text()
+        # The login that the context had before is ended.
+        assert (await run.call("GET", "/stacks", headers=bearer(before["token"])))[0] == 401
         # A code for which another user code was typed, as by a person who was sent the address.
         for typed, reason in (
             (wrong["code"], "another code was typed in the browser"),
@@ -226,6 +265,8 @@ async def test_a_login_with_a_pasted_code(run: Program, tmp_path: Path) -> None:
                 status, printed = await login.end(f"{typed}\n")
                 assert status in (1, 2) and reason in printed, printed
     assert file.read_text() == saved
+    mine = bearer(json.loads(saved)["contexts"]["far"]["token"])
+    assert (await run.call("GET", "/stacks", headers=mine))[0] == 200
 
 
 async def test_a_login_that_is_cancelled_or_impossible_saves_nothing(
@@ -255,8 +296,10 @@ async def test_a_login_that_is_cancelled_or_impossible_saves_nothing(
 async def test_a_logout_keeps_other_tokens_valid(run: Program, tmp_path: Path) -> None:
     file = tmp_path / "contexts.json"
     token = await insert_credential(run.database, "p", "ci", ["author"])
+    save_context(file, "default", f"http://127.0.0.1:{free_port()}", "x", "2099-01-01T00:00:00Z")
     async with started(file, "login", "--url", run.url, "--project", "p") as login:
-        assert (await login.end(f"{token}\n"))[0] == 0
+        status, printed = await login.end(f"{token}\n")
+    assert status == 0 and "stays valid until 2099-01-01T00:00:00Z" in printed, printed
     async with started(file, "logout") as logout:
         status, printed = await logout.end()
         assert status == 0 and "which stays valid" in printed, printed
