@@ -1,6 +1,3 @@
-"""Settings of hypothesis: no assertion depends on the speed of the machine."""
+"""Loads the settings of hypothesis."""
 
-from hypothesis import HealthCheck, settings
-
-settings.register_profile("headgate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("headgate")
+from tests.support import hypothesis_profile as hypothesis_profile

@@ -8,6 +8,8 @@ from typing import NoReturn
 
 import pytest
 
+from tests.support import hypothesis_profile as hypothesis_profile
+
 #: What starts a process; asyncio's own event loop uses subprocess.Popen.
 STARTERS = (
     (subprocess.Popen, "__init__"),
