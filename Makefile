@@ -204,6 +204,7 @@ $(DOCS): requirements/docs.lock | $(READY)
 	@$(PYTHON) -m pip --python .docs/bin/python check
 	@touch $(DOCS)
 
+# Swagger UI 5.33.0 to 5.35.0 leave out most of more than 136 operations.
 $(SCRIPTS): requirements/docs-scripts.sha256 | $(READY)
 	@mkdir -p build
 	@cd build && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm pack --silent $$(sed 's/.*  \(.*\)-\(.*\).tgz/\1@\2/' ../$<) >/dev/null

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import orjson
 from playwright.async_api import Browser, expect
 
 from tools.openapi_script import openapi_script
@@ -19,11 +20,14 @@ async def test_all_routes_and_their_documents_are_shown_without_a_server(
     for name in ("swagger-ui-bundle.js", "swagger-ui.css"):
         assert (ROOT / "build" / name).exists(), "the test needs Swagger UI; run `make docs`"
         shutil.copy(ROOT / "build" / name, tmp_path)
-    (tmp_path / "openapi.js").write_text(openapi_script())
+    script = openapi_script()
+    (tmp_path / "openapi.js").write_text(script)
+    paths = orjson.loads(script[script.index("{") : script.rindex("}") + 1])["paths"]
     page = await browser.new_page()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     await page.goto(f"file://{tmp_path}/reference/api.html")
+    await expect(page.locator("[data-path]")).to_have_count(sum(map(len, paths.values())))
     path = page.locator('[data-path="/v1/{project}/hooks/{hook}/signal"]')
     route = page.locator(".opblock", has=path)
     await path.click()
