@@ -132,8 +132,6 @@ class Call:
     answers: data of the answers to hooks of this node, by point.
     credential: of the request, or of the answer that resumed the node, for calls to the cloud; ""
     for none. The type must not store it.
-    observation_credential: in `observe`: the ID of the credential that the owner of the project has
-    handed over for observations, which is no secret; "" for none.
     signals: data of all signals to the resource, oldest first, including those that arrived before
     the operation. A type whose schema has `signals` is called when one arrives while it waits.
     After ``Wait.signal_resource_id``, these are the signals of that resource.
@@ -152,6 +150,8 @@ class Call:
     has_secrets: a property is secret.
     adjusted: for an update that scales a group, the adjustment; else None.
     replaced: for a create, the physical ID of the resource that it replaces.
+    observation_credential: in `observe`: the ID of the credential that the owner of the project has
+    handed over for observations, which is no secret; "" for none.
     now: the database's time.
     """
 
@@ -174,7 +174,6 @@ class Call:
     confirmation: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
-    observation_credential: str = ""
     signals: Sequence[Json] = field(default=(), repr=False)
     signal_url: SignalUrl = field(default=SignalUrl(), repr=False)
     signal_resource_type: str | None = None
@@ -188,6 +187,7 @@ class Call:
     repeated: bool = False
     replaced: str | None = None
     failed: bool = False
+    observation_credential: str = ""
 
     def touches(self, name: str) -> bool:
         """Whether a create or update concerns a property."""

@@ -8,6 +8,7 @@ import pytest
 from channels.store.records import DeliveryState, Origin, SubscriptionState
 from engine import words
 from engine.store.database import Database
+from engine.store.observer.observation_credentials import STATES
 from engine.store.schema.routine_versions import routines
 from tests.integration.database.test_statements import FOUND
 from tests.support.sql_literals import texts, values
@@ -59,6 +60,7 @@ _OF: Mapping[tuple[str, str], Sequence[Iterable[str]]] = {
     ("subscription", "origin"): (Origin,),
     ("delivery", "state"): (DeliveryState,),
     ("token_mode", "mode"): (MODES,),
+    ("observation_credential", "state"): (STATES,),
 }
 VALUES: Mapping[tuple[str, str], frozenset[str]] = {
     column: frozenset(each for enum in enums for each in enum) for column, enums in _OF.items()
