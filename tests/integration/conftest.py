@@ -1,8 +1,7 @@
 """The server in this process with its own database, whose connections a test can cut."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -20,25 +19,16 @@ def world() -> World:
 
 
 @pytest.fixture
-def connections() -> Mapping[str, Any]:
-    """Settings of the pool of `run` and `running`. Modules with requests at the same time override
-    it with MANY_CONNECTIONS."""
-    return {}
-
-
-@pytest.fixture
-async def run(
-    database_url: str, world: World, connections: Mapping[str, Any]
-) -> AsyncIterator[Program]:
+async def run(database_url: str, world: World) -> AsyncIterator[Program]:
     """A program with a resource type whose outcomes tests script."""
-    quick = {"engine.first_retry": "1s", "engine.poll": "1s", **connections}
+    quick = {"engine.first_retry": "1s", "engine.poll": "1s"}
     async with program(database_url, quick, types=[Thing(world)]) as run:
         yield run
 
 
 @pytest.fixture
-async def running(database_url: str, connections: Mapping[str, Any]) -> AsyncIterator[Program]:
-    async with program(database_url, connections) as run:
+async def running(database_url: str) -> AsyncIterator[Program]:
+    async with program(database_url) as run:
         yield run
 
 

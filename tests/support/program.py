@@ -31,12 +31,6 @@ from tests.support.postgres import copy_cluster
 Json = Any
 #: The longest time, in seconds, to wait for a condition.
 PATIENCE = 90.0
-#: Connections of a program in this process. Ten, the default, would take a fifth more CPU time in a
-#: usual test, because each connection plans the same statements.
-FEW_CONNECTIONS = 4
-#: Settings of a program that answers several requests at the same time: at most six of ten
-#: connections are for requests that evaluate templates, but only two of four, one of a project.
-MANY_CONNECTIONS: dict[str, Any] = {"database.pool": 10}
 FINAL_STATUSES = ("COMPLETE", "FAILED", "STOPPED")
 
 
@@ -205,7 +199,6 @@ async def program(
     values = {
         "server.listen": listen,
         "database.url": url,
-        "database.pool": FEW_CONNECTIONS,
         "channels.webhook.allow": ["127.0.0.0/8"],
         "channels.webhook.first_retry": "1s",
         "credentials.key_file": str(key_file()),

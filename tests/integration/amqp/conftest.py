@@ -1,6 +1,6 @@
 """A program with a broker, and a client that receives messages and answers."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,18 +116,9 @@ async def amqp(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
 
 @pytest.fixture
 async def run(
-    database_url: str,
-    rabbit: Rabbit,
-    amqp: AmqpClient,
-    world: World,
-    connections: Mapping[str, Any],
+    database_url: str, rabbit: Rabbit, amqp: AmqpClient, world: World
 ) -> AsyncIterator[Program]:
-    settings = {
-        "channels.amqp.url": rabbit.url,
-        "engine.poll": "1s",
-        **amqp.settings,
-        **connections,
-    }
+    settings = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **amqp.settings}
     async with program(database_url, settings, types=[Thing(world)]) as opened:
         yield opened
 

@@ -3,28 +3,20 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
-import pytest
 from aio_pika.abc import AbstractIncomingMessage
 from aiohttp import web
 
 from tests.integration.amqp.conftest import AmqpClient, subscribe
 from tests.support.changes import thing
-from tests.support.program import MANY_CONNECTIONS, Json, Program
+from tests.support.program import Json, Program
 from tests.support.receiver import Received, running_receiver, until
 from tests.support.scripted_type import World
 
 WAITING = "headgate.hook.waiting"
 HOOKS, EACH = 10, 8
-
-
-@pytest.fixture
-def connections() -> Mapping[str, Any]:
-    return MANY_CONNECTIONS
 
 
 def decision(number: int) -> str:

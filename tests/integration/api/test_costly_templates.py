@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support.program import MANY_CONNECTIONS, program, resource
+from tests.support.program import program, resource
 
 #: Each output uses the cost budget of an expression; together they exceed that of a stack.
 EXPRESSION = "range(100).select(range(60).where($ > 3).len()).len()"
@@ -27,7 +27,7 @@ REQUESTS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("way", sorted(REQUESTS))
 async def test_costly_templates_do_not_delay_other_requests(database_url: str, way: str) -> None:
-    async with program(database_url, MANY_CONNECTIONS) as run:
+    async with program(database_url) as run:
         method, path = REQUESTS[way]
         created = await run.create("old", {"a": resource()})
         await run.until_ended("old")

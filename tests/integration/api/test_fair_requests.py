@@ -8,7 +8,7 @@ from engine.words import Json
 from tests.integration.api.test_access import bearer, run_with_tokens
 from tests.support.access import insert_credential
 from tests.support.costly_templates import COSTLY_TEMPLATES
-from tests.support.program import MANY_CONNECTIONS, eventually, resource, template
+from tests.support.program import eventually, resource, template
 
 #: Costly requests that one reader sends at the same time.
 CONCURRENT = 20
@@ -29,7 +29,7 @@ REQUESTS = {
 async def test_a_reader_with_many_costly_requests_delays_no_other_project(
     database_url: str, way: str
 ) -> None:
-    async with run_with_tokens(database_url, MANY_CONNECTIONS) as (run, admin):
+    async with run_with_tokens(database_url) as (run, admin):
         run.project = "alpha"
         small = {"stack_name": "old", "template": template({"a": resource()})}
         _, created = await run.call("POST", "/stacks", small, headers=admin)
@@ -61,8 +61,7 @@ async def test_a_reader_with_many_costly_requests_delays_no_other_project(
 
 
 async def test_waiting_requests_of_a_user_are_limited(database_url: str) -> None:
-    settings = MANY_CONNECTIONS | {"server.waiting_per_user": 1}
-    async with run_with_tokens(database_url, settings) as (run, _):
+    async with run_with_tokens(database_url, {"server.waiting_per_user": 1}) as (run, _):
         reader = bearer(await insert_credential(run.database, "p", "ann", ["reader"]))
         refused: list[Json] = []
         statuses: list[int] = []

@@ -23,9 +23,9 @@ from tests.integration.api.test_access import (
 )
 from tests.support.access import insert_credential
 from tests.support.keys import KEYRING
-from tests.support.program import MANY_CONNECTIONS, PATIENCE, Program, eventually
+from tests.support.program import PATIENCE, Program, eventually
 
-PROXY = {"server.trusted_proxies": ["127.0.0.0/8"], "auth.lockout": "1h", **MANY_CONNECTIONS}
+PROXY = {"server.trusted_proxies": ["127.0.0.0/8"], "auth.lockout": "1h"}
 FAILURES = 5
 ATTACKER, OTHER = "203.0.113.7", "203.0.113.8"
 Access = tuple[Program, dict[str, str]]

@@ -7,15 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.changes import error_text
-from tests.support.program import (
-    MANY_CONNECTIONS,
-    Json,
-    Program,
-    eventually,
-    program,
-    resource,
-    template,
-)
+from tests.support.program import Json, Program, eventually, program, resource, template
 from tests.support.receiver import Receiver
 
 QUOTAS = {
@@ -31,7 +23,7 @@ QUOTAS = {
 
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, QUOTAS | MANY_CONNECTIONS) as server:
+    async with program(database_url, QUOTAS) as server:
         yield server
 
 

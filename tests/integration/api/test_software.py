@@ -1,26 +1,18 @@
 """Software configs and deployments."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 from uuid import uuid4
 
-import pytest
 from structlog.testing import capture_logs
 
 from tests.support.access import table_text
-from tests.support.program import MANY_CONNECTIONS, Json, Program
+from tests.support.program import Json, Program
 
 CONFIGS, DEPLOYMENTS = "/software_configs", "/software_deployments"
 IO: Json = {
     "inputs": [{"name": "token"}, {"name": "size", "type": "Number", "default": 3}],
     "outputs": [{"name": "done"}],
 }
-
-
-@pytest.fixture
-def connections() -> Mapping[str, Any]:
-    return MANY_CONNECTIONS
 
 
 async def create_config(run: Program, **body: Json) -> Json:

@@ -1,22 +1,13 @@
 """Stacks are created, updated, stopped, resumed and deleted, with hooks."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
-
-import pytest
 
 from engine.store.encryption.secret_values import Scope, decrypt
 from engine.work.archive import archive_graphs
-from tests.support.program import MANY_CONNECTIONS, Program, resource
+from tests.support.program import Program, resource
 
 HOOK_AT_B = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
-
-
-@pytest.fixture
-def connections() -> Mapping[str, Any]:
-    return MANY_CONNECTIONS
 
 
 def reasons(events: list[dict[str, str]], name: str) -> list[str]:

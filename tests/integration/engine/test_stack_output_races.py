@@ -5,9 +5,8 @@ far as it can.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from tests.integration.engine.test_stack_outputs import READ, create, dependencies, headgate, net
 from tests.support.changes import thing
-from tests.support.program import MANY_CONNECTIONS, Json, Program, eventually
+from tests.support.program import Json, Program, eventually
 
 #: Not of pg_stat_activity, which does not change during a transaction.
 WAITING = """
@@ -23,11 +22,6 @@ select count(distinct l.pid) from pg_locks l join pg_database d on d.oid = l.dat
  where d.datname = current_database() and not l.granted
 """
 READER = headgate({"x": thing(READ)})
-
-
-@pytest.fixture
-def connections() -> Mapping[str, Any]:
-    return MANY_CONNECTIONS
 
 
 @asynccontextmanager

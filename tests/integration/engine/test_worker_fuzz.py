@@ -5,15 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.program import (
-    MANY_CONNECTIONS,
-    Http,
-    Json,
-    Program,
-    eventually,
-    program,
-    resource,
-)
+from tests.support.program import Http, Json, Program, eventually, program, resource
 from tests.support.random_templates import random_templates
 
 COUNT = 60
@@ -60,7 +52,7 @@ async def run_stack(run: Program, name: str, template: Json, update: Json) -> bo
 async def test_random_templates_raise_no_unexpected_error(database_url: str, seed: int) -> None:
     templates = random_templates(COUNT, seed)
     with capture_logs() as logs:
-        async with program(database_url, {**QUICK, **MANY_CONNECTIONS}) as run:
+        async with program(database_url, QUICK) as run:
             turns = asyncio.Semaphore(8)
 
             async def one(number: int) -> bool:

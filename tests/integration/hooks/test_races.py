@@ -3,26 +3,17 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
-
-import pytest
 
 from engine.errors import AnswerRefused, HeadgateError
 from engine.principal import principal_of_name
 from engine.service import Answer
 from engine.words import AnswerChannel, Decision
 from tests.support.changes import put, thing
-from tests.support.program import MANY_CONNECTIONS, Json, Program, eventually
+from tests.support.program import Json, Program, eventually
 from tests.support.scripted_type import World
 
 CONFLICTS = {"HookAlreadyAnswered", "HookExpired", "HookSuperseded", "StackStopped"}
-
-
-@pytest.fixture
-def connections() -> Mapping[str, Any]:
-    return MANY_CONNECTIONS
 
 
 async def test_one_of_hundreds_of_conflicting_answers_decides(run: Program, world: World) -> None:
