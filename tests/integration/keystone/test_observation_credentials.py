@@ -172,12 +172,13 @@ async def test_a_credential_is_verified_shown_without_its_secret_and_deleted(
             (one["kind"], one["data"]["application_credential_id"], one["by"], one["number"])
             for one in audited["decisions"]
         ]
-        assert changes == [
+        # The two entries of a replacement have the same time.
+        assert (changes[0], *sorted(changes[1:3]), *changes[3:]) == (
             (store.DELETED, limited[0], user, 2),
-            (store.SET, limited[0], user, 1),
             (store.DELETED, fit[0], user, 2),
+            (store.SET, limited[0], user, 1),
             (store.SET, fit[0], user, 1),
-        ]
+        )
         document = OpenApiDocument((await server.call("GET", "//openapi.json"))[1])
         assert [wrong for one in run.responses for wrong in document.differences(one)] == []
         assert document.exercised >= CREDENTIAL_ROUTES
