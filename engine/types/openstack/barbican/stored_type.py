@@ -29,6 +29,8 @@ from engine.words import Json
 MAX_NAME: Final = 255
 #: How often a create looks for its object among those that other operations have marked.
 MAX_ROUNDS: Final = 3
+#: Different pauses of operations that claim the same object.
+_SHARES: Final = 1009
 #: In the progress: the URL of the object; the IDs of objects that had its name before; how often
 #: the object was looked for, because other operations claim it or no answer came; whether this
 #: operation has claimed the object.
@@ -117,7 +119,12 @@ class StoredType(CloudType):
     def _search_again(self, call: Call) -> Wait:
         progress = dict(call.progress or {})
         public = f"other resources claim the {self.what} of the same name"
-        return poll(call, {**progress, _SEARCHES: progress.get(_SEARCHES, 0) + 1}, public, public)
+        waits = poll(call, {**progress, _SEARCHES: progress.get(_SEARCHES, 0) + 1}, public, public)
+        if waits.until is None:
+            return waits
+        # Of a length of its own, so that operations do not withdraw at the same time forever.
+        share = call.operation_key.int % _SHARES / _SHARES
+        return replace(waits, until=waits.until + share * (waits.until - call.now))
 
     def _origin(self, call: Call) -> Origin:
         given = call.properties.get(NAME)
