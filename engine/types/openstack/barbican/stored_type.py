@@ -29,7 +29,7 @@ from engine.words import Json
 MAX_NAME: Final = 255
 #: How often a create looks for its object among those that other operations have marked.
 MAX_ROUNDS: Final = 3
-#: Different pauses of operations that claim the same object.
+#: How many different pauses there are for operations that claim the same object.
 _SHARES: Final = 1009
 #: In the progress: the URL of the object; the IDs of objects that had its name before; how often
 #: the object was looked for, because other operations claim it or no answer came; whether this
@@ -122,7 +122,7 @@ class StoredType(CloudType):
         waits = poll(call, {**progress, _SEARCHES: progress.get(_SEARCHES, 0) + 1}, public, public)
         if waits.until is None:
             return waits
-        # Of a length of its own, so that operations do not withdraw at the same time forever.
+        # Operations with equal pauses would withdraw at the same time, again and again.
         share = call.operation_key.int % _SHARES / _SHARES
         return replace(waits, until=waits.until + share * (waits.until - call.now))
 

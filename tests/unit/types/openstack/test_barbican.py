@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
@@ -227,6 +228,18 @@ async def test_operations_that_claim_a_container_at_once_withdraw() -> None:
     found = await create(web, GENERIC, {"name": "bag"}, progress=progress)
     assert isinstance(found, Wait) and found.progress["reference"]
     assert sent(web)[-1] == f"DELETE /containers/{ID}/consumers"
+
+
+async def test_operations_that_have_withdrawn_pause_for_different_times() -> None:
+    pauses = set()
+    for number in range(3):
+        progress = {"known": [], "reference": f"{HOST}/containers/{ID}"}
+        key = UUID(int=number)
+        both = answer(200, container("another", str(key)))
+        web = Answers(answer(200, container()), answer(200, {}), both, answer(200, {}))
+        more = {"progress": progress, "operation_key": key}
+        pauses.add((await create(web, GENERIC, {"name": "bag"}, **more)).until)  # type: ignore[union-attr]
+    assert len(pauses) == 3
 
 
 async def test_own_consumers_are_no_attribute() -> None:
