@@ -25,7 +25,7 @@ from aiohttp import web
 
 from tests.bench.client import CONNECTIONS, Latencies, Request, exchange
 from tests.bench.server import ROOT, BenchPostgres
-from tests.support.program import free_port
+from tests.support.ports import free_port
 
 #: Seconds that a read is measured.
 SECONDS = 2.0

@@ -22,7 +22,7 @@ from tests.bench.client import Client, exchange, percentiles, seconds_of
 from tests.bench.run import Run
 from tests.bench.server import ROOT, Server, Settings
 from tests.bench.shapes import wide
-from tests.support.program import free_port
+from tests.support.ports import free_port
 from tests.support.rabbit import Rabbit, running_rabbit
 
 Json = Any

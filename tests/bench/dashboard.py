@@ -12,7 +12,7 @@ from playwright.async_api import Page, async_playwright
 
 from hub.api.dashboard import FOLDER
 from tests.bench.run import Run
-from tests.support.program import free_port
+from tests.support.ports import free_port
 
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--js-flags=--expose-gc", "--enable-precise-memory-info")

@@ -20,7 +20,7 @@ from tests.bench.channels import arrivals, reset_sink, running_sink, subscribe, 
 from tests.bench.client import Client, percentiles
 from tests.bench.run import Run
 from tests.bench.server import ROOT, Settings
-from tests.support.program import free_port
+from tests.support.ports import free_port
 
 Json = Any
 #: Resources of a stack, and objects of a page of the list.

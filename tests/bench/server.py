@@ -26,7 +26,7 @@ from engine.store.embedded.server import DATABASE, EmbeddedServer
 from tests.bench import machine
 from tests.bench.machine import Usage, children, process_tree_cpu, process_tree_memory
 from tests.support.keys import key_file
-from tests.support.program import free_port
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 #: Seconds until a server must be ready, or must have ended.

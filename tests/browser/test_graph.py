@@ -151,8 +151,16 @@ async def test_nested_stacks_expand_and_the_search_finds_nodes_in_them(visitor: 
     await page.keyboard.press("u")
     await expect(top).to_have_count(0)
 
-    # The node is hidden in its group again; the search expands the group.
-    await page.keyboard.press("/")
+    # The node is hidden in its group again; the search expands the group. The field has the focus
+    # at once, so that keys pressed right after "/" are not lost.
+    assert (
+        await page.evaluate("""() => {
+      const options = { key: "/", bubbles: true, cancelable: true };
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", options));
+      return document.activeElement.type;
+    }""")
+        == "search"
+    )
     await page.keyboard.type("path:tree state:gate")
     await expect(page.get_by_role("status")).to_have_text("1 of 12")
     await page.keyboard.press("Enter")

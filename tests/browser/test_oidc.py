@@ -16,8 +16,9 @@ from tests.browser.inbox import WIDE
 from tests.support.access import insert_credential
 from tests.support.login_command import started
 from tests.support.oidc_provider import OidcProvider, running_oidc_provider
+from tests.support.ports import free_port
 from tests.support.postgres import TestServer
-from tests.support.program import Http, free_port, program, resource
+from tests.support.program import Http, program, resource
 
 Visit = Callable[..., Any]
 

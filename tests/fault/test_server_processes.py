@@ -15,7 +15,8 @@ import aiohttp
 import pytest
 
 from tests.support.forks import is_running
-from tests.support.program import Http, ServerProcess, eventually, free_port, resource
+from tests.support.ports import free_port
+from tests.support.program import Http, ServerProcess, eventually, resource
 
 COUNT = 2
 METRICS_PORT = free_port()

@@ -16,7 +16,8 @@ import yaml
 from hub.cli.server_commands import ROLES
 from hub.settings.settings import Settings, load_settings
 from tests.support.forks import ForkedProcess, start_forked
-from tests.support.program import PATIENCE, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.program import PATIENCE, eventually
 
 Json = Any
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,8 @@ from channels.webhook.sign import secret_of
 from headgate.connection import ClientCredentials
 from hub.cli.client import ApiClient
 from hub.cli.watch_forward import forward
-from tests.support.program import Json, Program, free_port, resource
+from tests.support.ports import free_port
+from tests.support.program import Json, Program, resource
 from tests.support.receiver import Received, Receiver, running_receiver, until
 
 RULE = {"hooks": [{"at": "a", "on": "pre-create"}]}

@@ -37,7 +37,8 @@ from tests.support.helm_chart import (
     render,
     running_helm,
 )
-from tests.support.program import PATIENCE, eventually, free_port
+from tests.support.ports import free_port
+from tests.support.program import PATIENCE, eventually
 
 #: The least values that the chart accepts.
 MINIMUM: dict[str, Json] = {

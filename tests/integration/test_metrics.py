@@ -14,7 +14,8 @@ from engine.words import ObservedState
 from tests.integration.conftest import DatabaseOutage
 from tests.support.access import insert_credential
 from tests.support.changes import observed, put, thing, until_deleted
-from tests.support.program import Program, ServerProcess, eventually, free_port, program
+from tests.support.ports import free_port
+from tests.support.program import Program, ServerProcess, eventually, program
 from tests.support.receiver import Receiver, until
 from tests.support.scripted_type import Thing, World
 

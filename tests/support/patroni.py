@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.store.embedded.binaries import find_account
+from tests.support.ports import free_port
 from tests.support.postgres import OLDEST_BINARIES, open_directory
-from tests.support.program import PATIENCE, eventually, free_port
+from tests.support.program import PATIENCE, eventually
 from tests.support.relay import Relay, running_relay
 
 NAMES = ("one", "two", "three")

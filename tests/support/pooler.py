@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
+from tests.support.ports import free_port
 from tests.support.postgres import open_directory
-from tests.support.rabbit import free_port
 
 #: Seconds until it must be ready.
 PATIENCE = 30.0

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -26,19 +25,13 @@ from hub.program.app import ROLES, running
 from hub.settings.settings import load_settings
 from tests.support.forks import ForkedProcess, start_forked
 from tests.support.keys import key_file
+from tests.support.ports import free_port
 from tests.support.postgres import copy_cluster
 
 Json = Any
 #: The longest time, in seconds, to wait for a condition.
 PATIENCE = 90.0
 FINAL_STATUSES = ("COMPLETE", "FAILED", "STOPPED")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def resource(value: Json = "x", **more: Json) -> Json:

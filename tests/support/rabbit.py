@@ -17,16 +17,12 @@ from pathlib import Path
 
 import aio_pika
 
+from tests.support.ports import free_port
+
 #: The program itself: the one on the PATH changes the account and drops the environment.
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 #: Seconds until it must be ready.
 PATIENCE = 180.0
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Rabbit:

@@ -12,8 +12,9 @@ from typing import Any
 import asyncpg
 
 from engine.store.embedded.binaries import find_account
+from tests.support.ports import free_port
 from tests.support.postgres import OLDEST_BINARIES, open_directory
-from tests.support.program import PATIENCE, free_port
+from tests.support.program import PATIENCE
 from tests.support.relay import Relay, running_relay
 
 USER = "headgate"

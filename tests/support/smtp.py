@@ -13,7 +13,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 
 from tests.support.certificates import CertificateFiles
-from tests.support.program import free_port
+from tests.support.ports import free_port
 
 USER, PASSWORD = "headgate", "relay-password"
 

@@ -15,7 +15,8 @@ from tests.support.access import insert_credential
 from tests.support.admin_command import run_admin
 from tests.support.engine_rows import EngineRows, resource_event
 from tests.support.keys import key_file
-from tests.support.program import Program, free_port, resource
+from tests.support.ports import free_port
+from tests.support.program import Program, resource
 from tests.support.rabbit import Rabbit
 
 #: A database of schema 24.

@@ -11,8 +11,9 @@ from channels.amqp.broker import Broker, BrokerSettings, NotPublished
 from engine.types.contract import Failed
 from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.support.changes import thing
+from tests.support.ports import free_port
 from tests.support.program import Program, eventually, program
-from tests.support.rabbit import Rabbit, free_port, running_rabbit
+from tests.support.rabbit import Rabbit, running_rabbit
 from tests.support.scripted_type import Thing, World
 
 

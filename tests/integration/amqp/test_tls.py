@@ -14,8 +14,9 @@ from engine.errors import Unavailable
 from hub.program.wiring import broker_settings
 from hub.settings.settings import Amqp
 from tests.support.certificates import Authority, CertificateFiles
+from tests.support.ports import free_port
 from tests.support.program import eventually
-from tests.support.rabbit import free_port, running_rabbit
+from tests.support.rabbit import running_rabbit
 
 
 @dataclass

@@ -25,7 +25,8 @@ from tests.support.access import insert_credential, table_text
 from tests.support.login_command import started
 from tests.support.oidc_provider import log_in, running_oidc_provider
 from tests.support.openapi_check import OpenApiDocument, RecordingClient
-from tests.support.program import Json, Program, free_port, program
+from tests.support.ports import free_port
+from tests.support.program import Json, Program, program
 
 LOGIN = LoginSecrets("v" * 43, "s" * 43, "BCDF-GHJK")
 REDEEM = "/session/oidc/tokens"

@@ -6,8 +6,9 @@ import pytest
 import pytest_asyncio
 
 from tests.integration.api.test_access import run_with_tokens
+from tests.support.ports import free_port
 from tests.support.postgres import TestServer
-from tests.support.program import Json, Program, free_port, program, resource, template
+from tests.support.program import Json, Program, program, resource, template
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ALLOWED_ORIGIN = "https://friend.example"

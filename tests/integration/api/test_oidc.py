@@ -23,7 +23,8 @@ from tests.integration.api.test_openapi_traffic import SIGN_IN_ROUTES
 from tests.support.access import insert_credential, table_text
 from tests.support.oidc_provider import OidcProvider, log_in, running_oidc_provider
 from tests.support.openapi_check import OpenApiDocument, RecordingClient
-from tests.support.program import Json, Program, free_port, program
+from tests.support.ports import free_port
+from tests.support.program import Json, Program, program
 from tests.support.scripted_type import Thing, World
 
 Headers = dict[str, str]

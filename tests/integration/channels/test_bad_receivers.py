@@ -19,7 +19,8 @@ from tests.support.bad_receivers import (
     send_bytes,
 )
 from tests.support.certificates import Authority, CertificateFiles
-from tests.support.program import Json, Program, eventually, free_port, program, resource
+from tests.support.ports import free_port
+from tests.support.program import Json, Program, eventually, program, resource
 from tests.support.receiver import Receiver, running_receiver, until
 
 HOOKS = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}

@@ -16,7 +16,8 @@ from channels.webhook.sign import secret_of
 from engine.errors import Invalid
 from engine.types.http_client import NoResponse, Request
 from hub.http.outbound import Outbound, OutboundSettings
-from tests.support.program import free_port, program, resource, template
+from tests.support.ports import free_port
+from tests.support.program import program, resource, template
 from tests.support.receiver import running_receiver, until
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)

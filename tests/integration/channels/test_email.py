@@ -13,7 +13,7 @@ from channels.email.channel import EmailChannel
 from channels.email.relay import EmailSettings, Encryption
 from engine.errors import Invalid
 from tests.support.certificates import Authority
-from tests.support.program import free_port
+from tests.support.ports import free_port
 from tests.support.smtp import PASSWORD, USER, Relay, running_relay
 from tests.unit.channels.test_envelope import EVENT, WAITING, render
 

@@ -25,7 +25,7 @@ from engine.errors import Invalid, Unavailable
 from hub.program.wiring import webhook_settings
 from hub.settings.settings import Webhook
 from tests.support.certificates import Authority
-from tests.support.program import free_port
+from tests.support.ports import free_port
 from tests.support.receiver import Received, running_receiver
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

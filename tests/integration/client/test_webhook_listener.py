@@ -14,16 +14,8 @@ import headgate
 from headgate.signatures import sign
 from headgate.testing import notification
 from tests.support.changes import thing
-from tests.support.program import (
-    Http,
-    Json,
-    Program,
-    ServerProcess,
-    eventually,
-    free_port,
-    program,
-    resource,
-)
+from tests.support.ports import free_port
+from tests.support.program import Http, Json, Program, ServerProcess, eventually, program, resource
 from tests.support.scripted_type import Thing, World
 
 SECRET = "whsec_" + "A" * 32

@@ -15,8 +15,9 @@ from hub.checks.doctor import run_checks
 from hub.program.app import ROLES, running
 from hub.settings.settings import Settings, load_settings
 from tests.support.keys import key_file
+from tests.support.ports import free_port
 from tests.support.postgres import TestServer
-from tests.support.program import PATIENCE, eventually, free_port
+from tests.support.program import PATIENCE, eventually
 from tests.support.replication import PostgresNode, ReplicatedPair, running_pair
 
 #: A function of the database that hides the one of PostgreSQL.

@@ -18,8 +18,9 @@ from hub.settings.settings import Settings, load_settings
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import thing
 from tests.support.keys import key_file
+from tests.support.ports import free_port
 from tests.support.postgres import TestServer
-from tests.support.program import Http, Json, ServerProcess, eventually, free_port
+from tests.support.program import Http, Json, ServerProcess, eventually
 from tests.support.receiver import until
 from tests.support.scripted_type import Thing, World
 

@@ -13,7 +13,8 @@ import pytest
 
 from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.support.changes import thing
-from tests.support.program import PATIENCE, Json, Program, eventually, free_port, program
+from tests.support.ports import free_port
+from tests.support.program import PATIENCE, Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
 from tests.support.receiver import running_receiver
 from tests.support.scripted_type import Thing, World

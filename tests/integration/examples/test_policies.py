@@ -25,7 +25,8 @@ import yaml
 from engine.types.contract import ResourceType
 from hub.settings.settings import load_settings
 from tests.support.changes import until_complete, until_deleted, until_status
-from tests.support.program import PATIENCE, Json, Program, eventually, free_port, program, template
+from tests.support.ports import free_port
+from tests.support.program import PATIENCE, Json, Program, eventually, program, template
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 POLICIES, RESIZE = EXAMPLES / "policies", EXAMPLES / "resize"

@@ -10,7 +10,8 @@ from tests.integration.software.test_deployments import SCRIPT, deployment, send
 from tests.support.access import insert_credential, table_text
 from tests.support.agent import OUTPUTS, SERVER, collect_metadata, signed_metadata_url
 from tests.support.changes import error_text
-from tests.support.program import Json, Program, eventually, free_port, program, template
+from tests.support.ports import free_port
+from tests.support.program import Json, Program, eventually, program, template
 
 
 def stack_of() -> Json:

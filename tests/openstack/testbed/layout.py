@@ -3,10 +3,11 @@
 import json
 import random
 import secrets
-import socket
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from tests.support.ports import is_free
 
 #: The virtual environment of the services, which `make` creates from requirements/openstack.lock.
 ENVIRONMENT = Path(__file__).parents[3] / ".openstack"
@@ -166,13 +167,3 @@ def running_services(directory: Path) -> list[str]:
 def free_ports() -> Iterator[int]:
     """Ports of loopback that nothing listens on, in random order."""
     return (port for port in random.sample(PORTS, len(PORTS)) if is_free(port))
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

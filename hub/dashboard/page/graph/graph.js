@@ -103,8 +103,10 @@ export function Graph(props) {
       listenToPointer(made, actions),
       listenToKeys(made, actions, {
         seek: () => {
-          folded.value = false;
+          seeking.current?.focus();
+          if (!folded.value || document.activeElement === seeking.current) return;
           // A narrow window shows the field with the next rendering.
+          folded.value = false;
           setTimeout(() => seeking.current?.focus());
         },
         critical: () => {
