@@ -1,16 +1,11 @@
-"""The unit tests start no process, and those of the pure core import nothing that does I/O."""
+"""The unit tests of the pure core import nothing that does I/O."""
 
 import ast
-import os
 import re
-import subprocess
-import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 #: Packages of this repository, whose imports are followed.
@@ -108,15 +103,3 @@ def test_each_module_of_an_import_contract_exists() -> None:
     assert {one for one in contract_modules(former) if file_of(one) is None} == {
         "engine.settings", "engine.gone",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        lambda: subprocess.run([sys.executable, "--version"]),
-        lambda: os.posix_spawn(sys.executable, [sys.executable, "--version"], {}),
-    ],
-)
-def test_a_unit_test_that_starts_a_process_fails(start: Callable[[], object]) -> None:
-    with pytest.raises(pytest.fail.Exception, match="starts a process"):
-        start()

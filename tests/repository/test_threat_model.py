@@ -67,7 +67,10 @@ def test_every_named_test_exists() -> None:
 
 
 def test_a_test_that_does_not_exist_is_found() -> None:
-    wrong = ["tests/unit/test_nowhere.py::test_a", "tests/unit/test_threat_model.py::test_nothing"]
+    wrong = [
+        "tests/repository/test_threat_model.py::test_nothing",
+        "tests/unit/test_nowhere.py::test_a",
+    ]
     assert missing_tests(" ".join(wrong)) == wrong
 
 
