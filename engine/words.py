@@ -320,5 +320,6 @@ class AnswerChannel(StrEnum):
     WEBHOOK = "webhook"
     AMQP = "amqp"
     DASHBOARD = "dashboard"
+    SLACK = "slack"
     UNSET_HOOK = "unset_hook"
     RULE = "rule"

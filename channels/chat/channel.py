@@ -1,25 +1,27 @@
 """Posts events to the incoming webhook of a room in a chat.
 
-The room cannot answer hooks: people answer in the dashboard, to which the message leads.
+The room cannot answer hooks: people answer in the dashboard, to which the message leads, or with
+the buttons of a message in Slack (`slack_interaction`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
+from urllib.parse import urlsplit
+from uuid import UUID
 
 import orjson
 
-from channels.chat.slack import slack_message
+from channels.chat.slack import NO_BUTTONS, AnswerButtons, slack_message
+from channels.chat.slack_interaction import DECISIONS, ButtonValue
 from channels.chat.teams import teams_message
 from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed
-from channels.summary import Summary, summarize
-from engine.words import Json
+from channels.selection import WAITING
+from channels.summary import summarize
+from engine.words import Decision, Json
 
-#: The form of the message, by the name of the channel.
-FORMS: Mapping[str, Callable[[Summary], Mapping[str, Json]]] = {
-    "slack": slack_message,
-    "teams": teams_message,
-}
+#: The names of the channels.
+FORMS = ("slack", "teams")
 
 
 class HttpSender(Protocol):
@@ -32,12 +34,37 @@ class HttpSender(Protocol):
     ) -> Delivered | Failed: ...
 
 
-class ChatChannel:
-    """http: open while this is used. base_url: of the dashboard, without a slash at the end."""
+@dataclass(frozen=True, slots=True)
+class SlackButtons:
+    """How messages in Slack get buttons. hosts: of the incoming webhooks of Slack: other programs
+    would show buttons that do nothing. token_for: of a button, by hook ID, subscription ID and the
+    digest of the hook."""
 
-    def __init__(self, name: str, http: HttpSender, base_url: str) -> None:
+    hosts: tuple[str, ...]
+    token_for: Callable[[UUID, UUID, str], str]
+
+    def buttons_of(self, document: Mapping[str, Json], endpoint: Endpoint) -> AnswerButtons:
+        """No button approves if the answer must have data, for which there is a form in the
+        dashboard."""
+        if document["type"] != WAITING or urlsplit(endpoint.target).hostname not in self.hosts:
+            return NO_BUTTONS
+        hook = document["data"]["hook"]
+        asks = {Decision.CONTINUE} if hook["ask"] else set()
+        decisions = [one for one in DECISIONS if one in hook["allowed"] and one not in asks]
+        hook_id, digest = UUID(hook["id"]), hook["digest"]
+        token = self.token_for(hook_id, endpoint.subscription_id, digest)
+        return AnswerButtons(decisions, str(ButtonValue(hook_id, digest, token)))
+
+
+class ChatChannel:
+    """http: open while this is used. base_url: of the dashboard, without a slash at the end.
+    buttons: None: people answer in the dashboard only."""
+
+    def __init__(
+        self, name: str, http: HttpSender, base_url: str, buttons: SlackButtons | None = None
+    ) -> None:
         self.name = name
-        self._form = FORMS[name]
+        self._buttons = buttons
         self._http = http
         self._base_url = base_url
 
@@ -45,11 +72,20 @@ class ChatChannel:
         await self._http.check_target(target)
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
-        body = orjson.dumps(self._form(summarize(message.document, self._base_url)))
+        body = orjson.dumps(self._form(message.document, endpoint))
         # A response is the chat's own, never an answer to a hook.
         posted = replace(message, waiting=False)
         return await self._http.post(posted, endpoint, body, {"content-type": "application/json"})
 
+    def _form(self, document: Mapping[str, Json], endpoint: Endpoint) -> Mapping[str, Json]:
+        summary = summarize(document, self._base_url)
+        if self.name == "teams":
+            return teams_message(summary)
+        buttons = self._buttons.buttons_of(document, endpoint) if self._buttons else NO_BUTTONS
+        return slack_message(summary, buttons)
 
-def chat_channels(http: HttpSender, base_url: str) -> dict[str, Channel]:
-    return {name: ChatChannel(name, http, base_url.rstrip("/")) for name in FORMS}
+
+def chat_channels(
+    http: HttpSender, base_url: str, buttons: SlackButtons | None = None
+) -> dict[str, Channel]:
+    return {name: ChatChannel(name, http, base_url.rstrip("/"), buttons) for name in FORMS}

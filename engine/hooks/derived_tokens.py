@@ -67,6 +67,23 @@ def holder_of(key: bytes, hook_id: UUID, token: str) -> UUID | None:
     return subscription_id if hmac.compare_digest(token.encode(), expected.encode()) else None
 
 
+def button_token(key: bytes, hook_id: UUID, subscription_id: UUID, digest: str) -> str:
+    """Return the token of a button in a chat, in the form of `hook_token`. It proves that this
+    server made the button for this hook and digest, and authorizes nothing.
+    """
+    what = hook_id.bytes + subscription_id.bytes + digest.encode()
+    return f"{base64_text(subscription_id.bytes)}.{_token(key, b'headgate hook button ' + what)}"
+
+
+def is_button_token(key: bytes, hook_id: UUID, digest: str, token: str) -> bool:
+    try:
+        subscription_id = UUID(bytes=base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
+    except ValueError:
+        return False
+    expected = button_token(key, hook_id, subscription_id, digest)
+    return hmac.compare_digest(token.encode(), expected.encode())
+
+
 def signal_token(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
     """Return the token that permits signals to this resource only: an HMAC in URL-safe base64."""
     return _token(key, b"headgate signal " + stack_id.bytes + resource_id.bytes)

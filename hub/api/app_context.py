@@ -19,6 +19,7 @@ from engine.store.read_database import ReadDatabase
 from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
+from hub.api.slack_answers import SlackAnswers
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import CredentialAcceptor, Identity
 from hub.auth.oidc_client import OidcClient
@@ -34,7 +35,8 @@ class AppContext:
     """lists: serves lists and histories. horizon: maps a channel to the seconds until a delivery is
     dead. ready: returns the reasons why the process is not ready. fetch_template: returns the text
     at a URL, of at most the given number of bytes; raises Invalid. oidc: the OpenID provider, if
-    there is one. observation_credentials: None: the mode of authentication has none."""
+    there is one. observation_credentials: None: the mode of authentication has none. slack: None:
+    messages in Slack have no buttons that answer."""
 
     engine: Engine
     database: Database
@@ -59,6 +61,7 @@ class AppContext:
     hasher: PasswordHasher
     oidc: OidcClient | None = None
     observation_credentials: CredentialAcceptor | None = None
+    slack: SlackAnswers | None = None
 
 
 CONTEXT: web.AppKey[AppContext] = web.AppKey("context", AppContext)

@@ -5,7 +5,13 @@ from uuid import UUID
 
 from channels.store.subscriptions import automation_of
 from engine.hooks.answer_rights import Automation
-from engine.hooks.derived_tokens import TokenKey, holder_of, hook_token
+from engine.hooks.derived_tokens import (
+    TokenKey,
+    button_token,
+    holder_of,
+    hook_token,
+    is_button_token,
+)
 from engine.store.access.token_keys import accepts_hook
 from engine.store.database import Database
 from hub.auth.identity import Authenticator
@@ -45,6 +51,23 @@ class HookTokens:
                 return None
             found = await automation_of(conn, subscription_id)
         return None if found is None else await self.update_right(found)
+
+    def button_token_for(self, hook_id: UUID, subscription_id: UUID, digest: str) -> str:
+        """Of a button in a message to the subscription."""
+        return button_token(self._keys.keys.newest, hook_id, subscription_id, digest)
+
+    async def made_button(self, hook_id: UUID, digest: str, token: str) -> bool:
+        """Whether this server made the button that has the token. Raises Unavailable."""
+
+        def check() -> TokenKey | None:
+            keys = iter(self._keys.keys)
+            return next((k for k in keys if is_button_token(k.key, hook_id, digest, token)), None)
+
+        key = await self._keys.check_refreshed(check)
+        if key is None:
+            return False
+        async with self._database.connection() as conn:
+            return await accepts_hook(conn, hook_id, key)
 
     async def update_right(self, automation: Automation) -> Automation:
         """Set whether the owner may currently answer hooks. Raises Unavailable."""

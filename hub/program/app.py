@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -37,6 +38,7 @@ from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from hub.api.app_context import AppContext
 from hub.api.application import make_application
+from hub.api.slack_answers import SlackAnswers
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
 from hub.http.template_urls import TemplateFetcher
@@ -49,7 +51,13 @@ from hub.program.database_startup import DatabaseStartup, StartupStopped
 from hub.program.loops import Loops, make_process
 from hub.program.process_slot import ProcessSlot
 from hub.program.tracing import tracing
-from hub.program.wiring import make_admission, make_keyring, new_secret
+from hub.program.wiring import (
+    make_admission,
+    make_keyring,
+    new_secret,
+    slack_rules,
+    slack_users,
+)
 from hub.settings.settings import Settings
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -302,6 +310,7 @@ async def _api(
     """Serve the API; return its URL."""
     fetcher = TemplateFetcher(settings.template_urls)
     oidc = make_oidc_client(settings.auth)
+    slack = make_slack_answers(settings, loops)
     context = AppContext(
         oidc=oidc,
         engine=loops.engine,
@@ -326,11 +335,29 @@ async def _api(
         tracer=loops.tracer,
         hasher=hasher,
         observation_credentials=loops.authenticator.observation_credentials,
+        slack=slack,
     )
     admission = make_admission(settings, loops.authenticator, loops.database, slot)
     application = make_application(context, admission)
     async with (
         oidc or nullcontext(),
+        slack or nullcontext(),
         serve_api(settings.server, application, slot.api) as url,
     ):
         yield url
+
+
+def make_slack_answers(settings: Settings, loops: Loops) -> SlackAnswers | None:
+    """None: messages in Slack have no buttons that answer. Raises Unavailable."""
+    rules = slack_rules(settings)
+    if rules is None:
+        return None
+    return SlackAnswers(
+        rules,
+        slack_users(settings, loops.database),
+        hooks=loops.engine.hooks,
+        read_hook=partial(loops.engine.reads.hook, project=None),
+        buttons=loops.hook_tokens,
+        http=loops.delivery.http,
+        supervisor=loops.supervisor,
+    )

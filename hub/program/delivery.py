@@ -11,7 +11,7 @@ from channels.amqp.broker import Broker
 from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
 from channels.attempt import Attempts
-from channels.chat.channel import chat_channels
+from channels.chat.channel import HttpSender, SlackButtons, chat_channels
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
 from channels.email.channel import EmailChannel
@@ -71,7 +71,13 @@ class Delivery:
         self._open = AsyncExitStack()
         base_url = settings.server.base_url()
         webhook = WebhookChannel(webhook_settings(settings.channels.webhook))
-        self.channels: dict[str, Channel] = {"webhook": webhook, **chat_channels(webhook, base_url)}
+        self.http: HttpSender = webhook
+        buttons = None
+        if settings.channels.slack.signing_secret_file:
+            hosts = settings.channels.slack.hosts
+            buttons = SlackButtons(hosts, hook_tokens.button_token_for)
+        chats = chat_channels(webhook, base_url, buttons)
+        self.channels: dict[str, Channel] = {"webhook": webhook, **chats}
         if (email := email_settings(settings.channels.email)) is not None:
             self.channels["email"] = EmailChannel(email, base_url)
         self._broker: Broker | None = None

@@ -40,9 +40,11 @@ from engine.work.provider_endpoints import RequestRates
 from engine.work.purge import Ages
 from engine.work.worker import WorkerSettings
 from hub.api.admission import Admission
+from hub.api.slack_answers import SlackRules
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
+from hub.auth.slack_users import SlackUser, SlackUsers
 from hub.http.outbound import tls_context
 from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
@@ -215,22 +217,45 @@ def email_settings(email: Email) -> EmailSettings | None:
         sender=email.sender,
         encryption=email.encryption,
         username=email.username,
-        password=_relay_password(email.password_file) if email.password_file else "",
+        password=_secret_in(
+            email.password_file,
+            "[channels.email] password_file",
+            "Write the password of the relay into it, readable by the server.",
+        ),
         recipients=email.recipients,
         timeout=email.timeout.total_seconds(),
         tls=tls_context(email, "[channels.email]"),
     )
 
 
-def _relay_password(file: str) -> str:
+def _secret_in(file: str, place: str, remedy: str) -> str:
+    """file: "": there is none. Raises Unavailable."""
     try:
-        return Path(file).read_text().strip()
+        return Path(file).read_text().strip() if file else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise Unavailable(
-            f"{file} cannot be read: {error}",
-            place="[channels.email] password_file",
-            remedy="Write the password of the relay into it, readable by the server.",
-        ) from error
+        raise Unavailable(f"{file} cannot be read: {error}", place=place, remedy=remedy) from error
+
+
+def slack_rules(settings: Settings) -> SlackRules | None:
+    """None: messages in Slack have no buttons that answer. Raises Unavailable."""
+    slack = settings.channels.slack
+    place = "[channels.slack] signing_secret_file"
+    remedy = "Write the signing secret of the app in Slack into it, readable by the server."
+    secret = _secret_in(slack.signing_secret_file, place, remedy)
+    if not slack.signing_secret_file:
+        return None
+    if not secret:
+        raise Unavailable(f"{slack.signing_secret_file} is empty", place=place, remedy=remedy)
+    return SlackRules(secret, slack.team, slack.hosts, settings.server.base_url().rstrip("/"))
+
+
+def slack_users(settings: Settings, database: Database) -> SlackUsers:
+    users = {
+        one.id: SlackUser(one.user, one.roles, one.projects, one.domain)
+        for one in settings.channels.slack.users
+    }
+    auth = settings.auth
+    return SlackUsers(database, users, mode=auth.mode, issuer=auth.oidc.issuer)
 
 
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:

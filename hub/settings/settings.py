@@ -46,7 +46,8 @@ from engine.store.hosts import WRITABLE, hosts_of, target_of
 from engine.store.schema.compatibility import LABELS, SIGN_INS
 from engine.store.traversals.advance import UNLABELLED
 from engine.weekly_window import WeeklyWindow
-from hub.auth.identity import AT_EVERYWHERE, is_reissuable
+from hub.auth.identity import AT_EVERYWHERE, AT_OIDC, is_reissuable
+from hub.auth.roles import Role
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
 from hub.settings.observer import ObserverSection
@@ -67,6 +68,7 @@ from hub.settings.types import (
     Rate,
     Reachables,
     Section,
+    SlackUserId,
     SubscriptionName,
     Texts,
     Url,
@@ -468,8 +470,41 @@ class Email(Section):
         return self
 
 
+class SlackUserSection(Section):
+    """A user of Slack, and the user of Headgate for whom that user answers hooks."""
+
+    id: SlackUserId
+    user: Annotated[str, Field(min_length=1)]
+    domain: str = "default"
+    roles: Texts = ()
+    projects: Texts = ("*",)
+
+
+class Slack(Section):
+    """Answers by buttons in Slack. signing_secret_file: empty: messages have no such buttons."""
+
+    signing_secret_file: str = ""
+    team: str = ""
+    hosts: Texts = ("hooks.slack.com",)
+    users: tuple[SlackUserSection, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_app(self) -> Self:
+        if self.signing_secret_file and not self.team:
+            remedy = "Write the ID of the workspace whose users answer hooks, such as T0123456789"
+            raise invalid("is missing, because signing_secret_file is set", remedy, "team")
+        known: set[str] = set()
+        for number, one in enumerate(self.users):
+            if one.id in known:
+                reason = f"{one.id} is used twice"
+                raise invalid(reason, "Remove one of them", "users", number, "id")
+            known.add(one.id)
+        return self
+
+
 class Channels(Section):
     webhook: Webhook = Webhook()
+    slack: Slack = Slack()
     amqp: Amqp = Amqp()
     email: Email = Email()
 
@@ -587,7 +622,7 @@ class Settings(Section):
         named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, self.server.key_file]
         named += [self.observer.amqp.key_file, http.key_file]
         email = self.channels.email
-        named += [email.password_file, email.key_file]
+        named += [email.password_file, email.key_file, self.channels.slack.signing_secret_file]
         named += [one.secret_file for one in http.credentials.values()]
         named.append(self.resource_types.openstack.reader.secret_file)
         named += self.credentials.fallback_key_files
@@ -633,6 +668,30 @@ class Settings(Section):
                     ' "user:ID", a token or password by the ID that `headgate token list` shows',
                     *place,
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _check_slack_users(self) -> Self:
+        """Headgate knows the roles of users in mode tokens; otherwise, the settings have them."""
+        for number, one in enumerate(self.channels.slack.users):
+            place = ("channels", "slack", "users", number)
+            roles = set(one.roles) & set(Role)
+            if self.auth.mode != "tokens":
+                if not roles:
+                    reason = f"needs a role of Headgate in mode {self.auth.mode}"
+                    raise invalid(reason, 'Write ["approver"]', *place, "roles")
+                continue
+            if one.roles:
+                reason = "is not possible in mode tokens: the roles of the user apply"
+                raise invalid(reason, "Remove it", *place, "roles")
+            if is_reissuable(one.user):
+                raise invalid(
+                    f'in mode tokens, an admin of a project can revoke "{one.user}" and issue the'
+                    " name again",
+                    f'Write "{one.user}{AT_EVERYWHERE}", an account of every project,'
+                    f' "{one.user}{AT_OIDC}", or the ID that `headgate token list` shows',
+                    *place, "user",
+                )  # fmt: skip
         return self
 
     def _approvers(self) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:

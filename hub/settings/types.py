@@ -170,6 +170,7 @@ def _absolute_one(path: Path) -> Path:
 
 #: An environment variable, or a prefix followed by *.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
+_SLACK_USER_ID = re.compile(r"[UW][A-Z0-9]{2,40}")
 _SUBSCRIPTION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
@@ -249,6 +250,12 @@ def _subscription_name(name: str) -> str:
     return name
 
 
+def _slack_user_id(text: str) -> str:
+    if not _SLACK_USER_ID.fullmatch(text):
+        raise invalid("must be the ID of a user of Slack such as U0123456789")
+    return text
+
+
 #: "": do not listen.
 OptionalListen = Annotated[str, AfterValidator(lambda value: _listen(value) if value else value)]
 Listen = Annotated[str, AfterValidator(_listen)]
@@ -275,6 +282,7 @@ LabelOrNone = Annotated[str, AfterValidator(_label_or_none)]
 Variables = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_variables)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_origins)]
 Rate = Annotated[float, Field(ge=0, le=100_000)]
+SlackUserId = Annotated[str, AfterValidator(_slack_user_id)]
 SubscriptionName = Annotated[str, AfterValidator(_subscription_name)]
 RoleNames = Annotated[Texts, AfterValidator(_role_names)]
 RoleMap = Annotated[Mapping[str, Texts], AfterValidator(_roles)]

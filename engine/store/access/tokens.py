@@ -93,6 +93,14 @@ select id, project, name, roles, kind, hash, created_by, created_at, expires_at,
  where name = $1 and project in ($2, '*') and kind = 'password' and is_accepted
  order by project = '*'
 """
+#: $2: the issuer and a space.
+SIGN_IN = """
+select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
+       revoked_at, revoked_by, seconds_left, mode, subject
+  from token_details
+ where name = $1 and starts_with(subject, $2) and project in ($3, '*') and is_accepted
+ order by created_at desc limit 1
+"""
 ROLES_BY_ID = "select roles from token_details where id = $1 and kind = 'token' and is_accepted"
 ROLES_BY_NAME = """
 select roles from token_details
@@ -193,6 +201,12 @@ async def end_sign_in(conn: Connection, token_id: UUID) -> None:
 async def passwords(conn: Connection, name: str, project: str) -> list[TokenRecord]:
     """The accepted passwords of a name: in the project, and in all projects."""
     return [TokenRecord(**row) for row in await conn.fetch(PASSWORDS, name, project)]
+
+
+async def sign_in(conn: Connection, name: str, issuer: str, project: str) -> TokenRecord | None:
+    """The last sign-in of a user of this OpenID provider to a project, until it ends."""
+    row = await conn.fetchrow(SIGN_IN, name, f"{issuer} ", project)
+    return TokenRecord(**row) if row else None
 
 
 async def rehash(conn: Connection, token_id: UUID, before: str, after: str) -> None:

@@ -23,6 +23,7 @@ from hub.api.headgate import (
     resource_signals,
     server_metadata,
     sessions,
+    slack,
     stack_dependencies,
     subscriptions,
     template_schema,
@@ -38,6 +39,7 @@ UNCHECKED: tuple[Route, ...] = (
     *monitoring.ROUTES,
     *resource_signals.ROUTES,
     *server_metadata.ROUTES,
+    *slack.ROUTES,
     *oidc.CALLBACK_ROUTES,
 )
 CHECKED: tuple[Route, ...] = (

@@ -53,7 +53,9 @@ WRITTEN = re.compile(
     r"(?i)(?:\binsert into|(?<!for )(?<!key )(?<!do )\bupdate|\bdelete from)\s+([a-z_]+)"
 )
 #: The tables of channels: subscriptions, deliveries, and how far the outbox is published.
-OF_CHANNELS = frozenset({"subscription", "delivery", "outbox", "outbox_cursor"})
+OF_CHANNELS = frozenset({
+    "subscription", "delivery", "outbox", "outbox_cursor", "slack_request",
+})  # fmt: skip
 #: Through these routines, channels record events of subscriptions.
 RECORDING = re.compile(r"record_(?:numbered_)?events$")
 

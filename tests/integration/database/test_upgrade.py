@@ -204,6 +204,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0075_quiet_hours.sql",
         "0076_observation_credentials.sql",
         "0077_events_by_resource.sql",
+        "0078_slack_requests.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

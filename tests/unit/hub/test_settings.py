@@ -74,7 +74,7 @@ BY_NAME = (
     "resource_types.remote_stack",
 )
 #: Sections that can be repeated.
-SECTIONS = ("grants", "subscriptions", "rules", "programs", "endpoints", "label_rules")
+SECTIONS = ("grants", "subscriptions", "rules", "programs", "endpoints", "label_rules", "users")
 
 
 def example_with_subscription() -> str:
