@@ -22,6 +22,7 @@ import structlog
 from asyncpg.connect_utils import SessionAttribute
 from structlog.typing import FilteringBoundLogger
 
+from engine.store.built_in_types import BuiltInTypesConnection
 from engine.store.hosts import Host, hosts_of, target_of
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -161,12 +162,13 @@ class ServerConnector:
         if self.hosts:
             return await self._first_primary(options)
         options.setdefault("timeout", CONNECT_TIMEOUT)
+        options["connection_class"] = BuiltInTypesConnection
         connection: Connection = await asyncpg.connect(self.url, **options)
         return connection
 
     async def open_at(self, host: Host, *, target: str = "any", **options: Any) -> Connection:
         """Connect to one host of the URL. target: `target_session_attrs`."""
-        options["timeout"] = HOST_TIMEOUT
+        options |= {"timeout": HOST_TIMEOUT, "connection_class": BuiltInTypesConnection}
         connection: Connection = await asyncpg.connect(
             self.url,
             host=host.name,

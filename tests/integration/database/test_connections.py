@@ -5,12 +5,14 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
 import uvloop
 
 from engine import errors
+from engine.store.built_in_types import BuiltInTypesConnection
 from engine.store.connection import Connection, connect, connect_with
 from engine.store.database import Database, open_database
 from engine.store.embedded.server import EmbeddedServer
@@ -22,6 +24,8 @@ from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.receiver import until
 
+#: The OID of uuid[].
+UUID_ARRAY = 2951
 KILL_LISTENERS = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
  where datname = current_database() and query ilike 'listen%'
@@ -451,3 +455,37 @@ async def test_a_list_is_read_again_after_a_migration_changed_its_columns(
     async with database.connection() as conn:
         await conn.execute("alter table listed add column b integer")
     assert await read_together() == [["a", "b"]] * 3
+
+
+async def test_a_connection_does_not_ask_about_arrays_that_another_has_read(
+    database_url: str,
+) -> None:
+    """asyncpg asks the server about each array type; its answer is the same on each connection."""
+    statement = "select $1::uuid[], $2::jsonb[], $3::int8[]"
+    values = ([UUID(int=1)], [{"a": 1}], [7])
+    sent: list[str] = []
+    for _ in range(2):
+        sent.clear()
+        connection = await connect(database_url)
+        try:
+            with connection.query_logger(lambda query: sent.append(query.query)):
+                row = await connection.fetchrow(statement, *values)
+                assert tuple(row or ()) == values
+        finally:
+            await connection.close()
+    assert sent == [statement]
+
+
+async def test_the_types_of_users_are_not_kept(database_url: str) -> None:
+    """A type that a user defines may have the same OID in another database, and another form."""
+    connection = await connect(database_url)
+    try:
+        await connection.execute("create type one as (a int)")
+        assert await connection.fetchval("select $1::one[]", [(1,)]) == [(1,)]
+        assert await connection.fetchval("select $1::uuid[]", []) == []
+        own = await connection.fetchval("select 'one[]'::regtype::oid")
+        assert {UUID_ARRAY} <= BuiltInTypesConnection.known.keys() and (
+            own not in BuiltInTypesConnection.known
+        )
+    finally:
+        await connection.close()
