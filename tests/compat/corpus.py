@@ -27,7 +27,10 @@ from tests.unit.types.openstack.clouds import types_of_all_services
 
 UNREADABLE = re.compile(r"[\w./-]*/[\w./-]*")
 SUFFIXES = frozenset({".yaml", ".yml", ".template", ".hot"})
-VERSION = re.compile(rb"^[\"']?(heat_template_version|HeatTemplateFormatVersion)", re.MULTILINE)
+VERSION = re.compile(
+    rb"^\s*[\"']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)",
+    re.MULTILINE,
+)
 
 
 @dataclass

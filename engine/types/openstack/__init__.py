@@ -1,4 +1,5 @@
-"""The OS::* resource types: objects of OpenStack services, with the requester's token.
+"""The resource types OS::* and AWS::EC2::*: objects of OpenStack services, with the requester's
+token.
 
 - `cloud.py`: the client. `Cloud.session(call.credential)` sends requests as the requester;
   `Cloud.observer_session(call)` observes, with the operator's reader credential or that of the
@@ -16,6 +17,7 @@ Each service has a module or package with a function that returns its types, suc
 """
 
 from engine.types.contract import ResourceType
+from engine.types.openstack.aws import aws_types
 from engine.types.openstack.barbican import barbican_types
 from engine.types.openstack.cinder import cinder_types
 from engine.types.openstack.cloud import Cloud
@@ -33,10 +35,14 @@ def openstack_types(
     cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls
 ) -> list[ResourceType]:
     """The types of all services of a cloud. servers: the metadata URLs of servers."""
-    return [
+    core = [
         *neutron_types(cloud),
         *nova_types(cloud, software_store, servers),
         *cinder_types(cloud),
+    ]
+    return [
+        *core,
+        *aws_types(cloud, core),
         *glance_types(cloud),
         *keystone_types(cloud),
         *octavia_types(cloud),

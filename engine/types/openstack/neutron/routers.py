@@ -358,11 +358,11 @@ class RouterInterfaceType(NeutronType):
     async def _create(self, call: Call, session: Session) -> Outcome:
         interface = await self._interface(call, session)
         if ABSENT not in (call.progress or {}):
-            if (port := await self._port(session, interface)) is not None:
+            if (port := await find_interface_port(session, interface)) is not None:
                 raise existing_error("router interface", id_of(NETWORK, port))
             return Wait(call.now, {ABSENT: True})
-        if not (call.repeated and await self._port(session, interface)):
-            await self._change(session, interface, "add")
+        if not (call.repeated and await find_interface_port(session, interface)):
+            await change_interface(session, interface, "add")
         return await self._interface_done(session, interface)
 
     async def _interface(self, call: Call, session: Session) -> Interface:
@@ -376,24 +376,6 @@ class RouterInterfaceType(NeutronType):
             raise CloudError(reason, public=reason)
         return router, "port_id", await PORTS.find_id(session, str(given["port"]), call.project)
 
-    async def _change(self, session: Session, interface: Interface, action: str) -> None:
-        router, kind, other = interface
-        path = f"/routers/{segment(router)}/{action}_router_interface"
-        doing = f"{action} the router interface"
-        await session.request(NETWORK, "PUT", path, doing, {kind: other})
-
-    async def _port(self, session: Session, interface: Interface) -> Mapping[str, Json] | None:
-        """The router's port; None if there is none."""
-        router, kind, other = interface
-        query = {"device_id": router}
-        query |= {"fixed_ips": f"subnet_id={other}"} if kind == "subnet_id" else {"id": other}
-        found = await session.list(NETWORK, "/ports", "ports", query)
-        return next(
-            (one for one in found if str(one.get("device_owner")).startswith("network:router_int")
-             or str(one.get("device_owner")).startswith("network:ha_router_rep")),
-            None,
-        )  # fmt: skip
-
     async def _interface_done(self, session: Session, interface: Interface) -> Outcome:
         router, kind, other = interface
         return Done(f"{router}:{kind}={other}")
@@ -403,7 +385,7 @@ class RouterInterfaceType(NeutronType):
         if interface is None:
             return await self._delete_if_created(call, session)
         try:
-            await self._change(session, interface, "remove")
+            await change_interface(session, interface, "remove")
         except CloudError as error:
             if error.is_missing:
                 return Done(None)
@@ -419,8 +401,8 @@ class RouterInterfaceType(NeutronType):
         """After a create whose answer was lost."""
         if call.data.get("lost") is not None:
             interface = await self._interface(call, session)
-            if await self._port(session, interface):
-                await self._change(session, interface, "remove")
+            if await find_interface_port(session, interface):
+                await change_interface(session, interface, "remove")
         return Done(None)
 
     async def _interface_users(self, session: Session, interface: Interface) -> list[str]:
@@ -437,7 +419,7 @@ class RouterInterfaceType(NeutronType):
                 "the ID of a router interface is ROUTER:subnet_id=SUBNET or ROUTER:port_id=PORT"
             )
             raise CloudError(reason, public=reason)
-        if await self._port(session, interface) is None:
+        if await find_interface_port(session, interface) is None:
             reason = "the router interface does not exist"
             raise CloudError(reason, public=reason)
         return await self._interface_done(session, interface)
@@ -486,6 +468,27 @@ class RouterInterfaceType(NeutronType):
         if properties.get("subnet") and properties.get("port"):
             reason = "Cannot define the following properties at the same time: subnet, port."
             findings.add(place, reason, "Remove one of them.")
+
+
+async def change_interface(session: Session, interface: Interface, action: str) -> None:
+    """Add or remove an interface. action: add or remove. Raises CloudError."""
+    router, kind, other = interface
+    path = f"/routers/{segment(router)}/{action}_router_interface"
+    doing = f"{action} the router interface"
+    await session.request(NETWORK, "PUT", path, doing, {kind: other})
+
+
+async def find_interface_port(session: Session, interface: Interface) -> Mapping[str, Json] | None:
+    """The router's port; None if there is none. Raises CloudError."""
+    router, kind, other = interface
+    query = {"device_id": router}
+    query |= {"fixed_ips": f"subnet_id={other}"} if kind == "subnet_id" else {"id": other}
+    found = await session.list(NETWORK, "/ports", "ports", query)
+    return next(
+        (one for one in found if str(one.get("device_owner")).startswith("network:router_int")
+         or str(one.get("device_owner")).startswith("network:ha_router_rep")),
+        None,
+    )  # fmt: skip
 
 
 def parse_interface(physical_id: str) -> Interface | None:

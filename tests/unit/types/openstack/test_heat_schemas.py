@@ -21,6 +21,7 @@ Json = Any
 RECORDED = Path(__file__).parents[3] / "openstack" / "heat_schemas" / "schemas.json"
 DOCS = Path(__file__).parents[4] / "docs" / "reference" / "openstack-types.md"
 SERVICES = (
+    "AWS::EC2::",
     "OS::Barbican::",
     "OS::Cinder::",
     "OS::Designate::",

@@ -74,6 +74,12 @@ FITTING: dict[str, Json] = {
 
 #: Values of properties of types for which the others do not fit.
 OF_TYPES: dict[str, dict[str, Json]] = {
+    "AWS::EC2::EIP": {"InstanceId": ID},
+    "AWS::EC2::EIPAssociation": {"AllocationId": ID, "NetworkInterfaceId": ID},
+    "AWS::EC2::Instance": {"SubnetId": ID},
+    "AWS::EC2::Subnet": {"CidrBlock": "10.0.0.0/24"},
+    "AWS::EC2::Volume": {"Size": 1},
+    "AWS::EC2::VolumeAttachment": {"Device": "/dev/vdb"},
     "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
     "OS::Designate::RecordSet": {"type": "A"},

@@ -10,6 +10,7 @@ from tests.unit.types.openstack.clouds import types_of_all_services
 REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
 ALL = {one.schema.name: one for one in types_of_all_services()}
 TABLED = (
+    "AWS::EC2::",
     "OS::Barbican::",
     "OS::Designate::",
     "OS::Keystone::",

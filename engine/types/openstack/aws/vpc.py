@@ -1,0 +1,236 @@
+"""AWS::EC2::VPC and what it consists of: networks, subnets and routers of Neutron.
+
+A VPC is a network, and a router of the same name, as in Heat. A route table is another router; a
+tag names its VPC, so that a gateway attachment finds it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from engine.errors import Findings
+from engine.hot.schema.properties import fill_defaults
+from engine.hot.schema.type_schema import TypeSchema
+from engine.types.contract import Call, Done, Failed, InternalType, Outcome, ResourceType
+from engine.types.openstack.aws.lookups import (
+    connect,
+    disconnect,
+    external_network,
+    gateway_of,
+    network_of_subnet,
+    router_of_vpc,
+    set_gateway,
+)
+from engine.types.openstack.aws.mapped_type import MappedType, refuse_unimplemented
+from engine.types.openstack.aws.schema import GATEWAY_ATTACHMENT, INTERNET_GATEWAY
+from engine.types.openstack.cloud import Cloud, Session, id_of
+from engine.types.openstack.cloud_operation import CloudType, run_guarded
+from engine.types.openstack.neutron.lookups import NETWORKS, ROUTERS, SUBNETS
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import NETWORK
+from engine.words import Json
+
+#: In the data of a VPC: the ID of its router.
+_ROUTER: Final = "router"
+_UNUSED_TAGS: Final = ("Tags",)
+
+
+def vpc_tag(network: str) -> str:
+    """The tag of the route tables of a VPC. network: the ID of the VPC."""
+    return f"headgate-vpc:{network}"
+
+
+class Vpc(MappedType):
+    """The other type is that of networks; routers: that of routers."""
+
+    names: ClassVar = {}
+    not_implemented: ClassVar = _UNUSED_TAGS
+    follows_up: ClassVar = True
+
+    def __init__(
+        self, schema: TypeSchema, other: ResourceType, cloud: Cloud, routers: ResourceType
+    ) -> None:
+        super().__init__(schema, other, cloud)
+        self._routers = routers
+
+    def map(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+        return {}
+
+    async def follow_up(self, call: Call, session: Session, done: Done) -> Outcome:
+        """Create the router. Both objects have the name that is derived from the operation."""
+        outcome = await self._run_router(call, "create")
+        if isinstance(outcome, Failed):
+            data = {**done.data, **({_ROUTER: outcome.physical_id} if outcome.physical_id else {})}
+            return replace(outcome, physical_id=done.physical_id, data=data)
+        if not isinstance(outcome, Done):
+            return outcome
+        return replace(done, data={**done.data, _ROUTER: outcome.physical_id})
+
+    async def before_delete(self, call: Call, session: Session) -> Outcome | None:
+        router = call.data.get(_ROUTER)
+        if router is None and call.physical_id is not None:
+            router = await _default_router(session, call.physical_id)
+        if router is None:
+            return None
+        outcome = await self._run_router(replace(call, physical_id=router, data={}), "delete")
+        if isinstance(outcome, Done):
+            return None
+        if isinstance(outcome, Failed):
+            return replace(outcome, physical_id=call.physical_id, data=call.data)
+        return outcome
+
+    async def _run_router(self, call: Call, operation: str) -> Outcome:
+        properties = fill_defaults(self._routers.schema, {})
+        return await self.run_type(
+            self._routers, replace(call, properties=properties, previous=None), operation
+        )
+
+    def own_data(self, call: Call, done: Done) -> dict[str, Json]:
+        return {_ROUTER: call.data[_ROUTER]} if _ROUTER in call.data else {}
+
+
+class Ec2Subnet(MappedType):
+    names: ClassVar = {"VpcId": ("network",), "CidrBlock": ("cidr",), "AvailabilityZone": ()}
+    not_implemented: ClassVar = _UNUSED_TAGS
+    follows_up: ClassVar = True
+
+    def map(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+        return {
+            "network": properties.get("VpcId"),
+            "cidr": properties.get("CidrBlock"),
+            "ip_version": 4,
+        }
+
+    async def follow_up(self, call: Call, session: Session, done: Done) -> Outcome:
+        network = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+        if (router := await router_of_vpc(session, network)) is not None:
+            await connect(session, id_of(NETWORK, router), str(done.physical_id))
+        return done
+
+    async def before_delete(self, call: Call, session: Session) -> Outcome | None:
+        if call.physical_id is not None:
+            router = await _default_router(session, str(call.properties["VpcId"]))
+            if router is not None:
+                await disconnect(session, router, call.physical_id)
+        return None
+
+    def own_attributes(self, call: Call, attributes: Mapping[str, Json]) -> dict[str, Json]:
+        return {"AvailabilityZone": call.properties.get("AvailabilityZone")}
+
+
+class RouteTable(MappedType):
+    """A router, which gets the gateway that the router of the VPC has."""
+
+    names: ClassVar = {"VpcId": ("tags",)}
+    not_implemented: ClassVar = _UNUSED_TAGS
+
+    def map(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+        return {"tags": [vpc_tag(str(properties.get("VpcId")))]}
+
+    async def resolve(self, call: Call, session: Session) -> Mapping[str, Json]:
+        network = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+        router = await router_of_vpc(session, network)
+        found: dict[str, Json] = {"tags": [vpc_tag(network)]}
+        if router is not None and (external := gateway_of(router)):
+            found["external_gateway_info"] = {"network": external}
+        return found
+
+
+class RouteTableAssociation(MappedType):
+    """An interface of a route table, in place of that of the router of the VPC."""
+
+    names: ClassVar = {"RouteTableId": ("router",), "SubnetId": ("subnet",)}
+
+    def map(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+        return {"router": properties.get("RouteTableId"), "subnet": properties.get("SubnetId")}
+
+    async def resolve(self, call: Call, session: Session) -> Mapping[str, Json]:
+        given = call.properties
+        subnet = await SUBNETS.find_id(session, str(given["SubnetId"]), call.project)
+        table = await ROUTERS.find_id(session, str(given["RouteTableId"]), call.project)
+        router = await _router_of_subnet(session, subnet, call.project)
+        if router not in (None, table):
+            await disconnect(session, str(router), subnet)
+        return {"router": table, "subnet": subnet}
+
+    async def after_delete(self, call: Call, session: Session) -> None:
+        given = call.properties
+        try:
+            subnet = await SUBNETS.find_id(session, str(given["SubnetId"]), call.project)
+            router = await _router_of_subnet(session, subnet, call.project)
+            if router is not None:
+                await connect(session, router, subnet)
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+
+
+class InternetGateway(InternalType):
+    schema = INTERNET_GATEWAY
+
+    def create(self, call: Call) -> Outcome:
+        return Done(call.own_name)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        refuse_unimplemented(_UNUSED_TAGS, properties, place, findings)
+
+
+class GatewayAttachment(CloudType):
+    """The gateways of all route tables of a VPC. data: `network`: the external network; `routers`:
+    the IDs of the routers that have got it."""
+
+    schema = GATEWAY_ATTACHMENT
+
+    async def create(self, call: Call) -> Outcome:
+        return await run_guarded(call, lambda: self._attach(call), str(call.operation_key))
+
+    async def _attach(self, call: Call) -> Outcome:
+        session = self._cloud.session(call.credential)
+        external = await external_network(session)
+        routers = await _route_tables(session, call)
+        for one in routers:
+            if gateway_of(one) != external:
+                await set_gateway(session, id_of(NETWORK, one), external)
+        return Done(str(call.operation_key), data={"network": external})
+
+    async def _delete(self, call: Call) -> Outcome:
+        """Gateways in another network are of other clients."""
+        session = self._cloud.session(call.credential)
+        external = call.data.get("network") or await external_network(session)
+        for one in await _route_tables(session, call):
+            if gateway_of(one) == external:
+                await set_gateway(session, id_of(NETWORK, one), None)
+        return Done(None)
+
+    async def _check(self, call: Call) -> Outcome:
+        session = self._cloud.session(call.credential)
+        external = call.data.get("network") or await external_network(session)
+        for one in await _route_tables(session, call):
+            if gateway_of(one) != external:
+                public = "a route table has no gateway"
+                raise CloudError(f"{public}: {one.get('id')}", public=public)
+        return Done(call.physical_id, call.attributes, {**call.data, "network": external})
+
+
+async def _route_tables(session: Session, call: Call) -> list[Mapping[str, Json]]:
+    network = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+    found = await session.list(NETWORK, "/routers", "routers", {"tags": vpc_tag(network)})
+    return list(found)
+
+
+async def _default_router(session: Session, network: str) -> str | None:
+    """The ID of the router of a VPC; None if it or the network does not exist."""
+    try:
+        router = await router_of_vpc(session, network)
+    except CloudError as error:
+        if error.is_missing:
+            return None
+        raise
+    return None if router is None else id_of(NETWORK, router)
+
+
+async def _router_of_subnet(session: Session, subnet: str, project: str) -> str | None:
+    network = await network_of_subnet(session, subnet, project)
+    return await _default_router(session, network)
