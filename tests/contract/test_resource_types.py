@@ -73,6 +73,23 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"AvailabilityZones": [], "LaunchConfigurationName": "l", "Size": 1},
         {"Size": 2},
     ),
+    "AWS::AutoScaling::AutoScalingGroup": (
+        {
+            "AvailabilityZones": [],
+            "LaunchConfigurationName": "l",
+            "MinSize": 1,
+            "MaxSize": 3,
+        },
+        {"MinSize": 2},
+    ),
+    "AWS::AutoScaling::ScalingPolicy": (
+        {
+            "AutoScalingGroupName": "g",
+            "AdjustmentType": "ExactCapacity",
+            "ScalingAdjustment": 2,
+        },
+        {"ScalingAdjustment": 3},
+    ),
     "OS::Heat::ScalingPolicy": (
         {
             "auto_scaling_group_id": "g",

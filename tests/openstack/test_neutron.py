@@ -302,7 +302,7 @@ async def test_a_quota_says_what_is_used(
             neutron("SecurityGroup", name="default"),
             'Security groups cannot be assigned the name "default"',
         ),
-        (neutron("Net", dhcp_agent_ids=["a"]), "is not supported"),
+        (neutron("Router", l3_agent_ids=["a", "b"]), "can only have one L3 agent"),
     ],
 )
 async def test_an_invalid_template_is_refused_before_anything_is_created(

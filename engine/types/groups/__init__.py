@@ -8,10 +8,14 @@ from collections.abc import Sequence
 
 from engine.types.contract import ResourceType
 from engine.types.groups.auto_scaling import AutoScalingGroup
-from engine.types.groups.instance_group import InstanceGroup, LaunchConfiguration
+from engine.types.groups.instance_group import (
+    AwsAutoScalingGroup,
+    InstanceGroup,
+    LaunchConfiguration,
+)
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
-from engine.types.groups.scaling_policy import ScalingPolicy
+from engine.types.groups.scaling_policy import AwsScalingPolicy, ScalingPolicy
 from engine.types.placement import Placer
 
 
@@ -24,4 +28,6 @@ def groups(placer: Placer | None = None) -> Sequence[ResourceType]:
         InstanceGroup(placer),
         LaunchConfiguration(),
         ScalingPolicy(),
+        AwsAutoScalingGroup(placer),
+        AwsScalingPolicy(),
     )

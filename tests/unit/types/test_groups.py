@@ -18,14 +18,15 @@ from engine.types.contract import (
     ResourceType,
     RunNested,
 )
-from engine.types.group_size import Adjustment, adjusted_size
+from engine.types.group_size import Adjustment, SizeAdjustment, adjusted_size
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.group_steps import Progress
-from engine.types.groups.instance_group import InstanceGroup
+from engine.types.groups.instance_group import AwsAutoScalingGroup, InstanceGroup
 from engine.types.groups.member_changes import fresh_names
 from engine.types.groups.member_template import build_template
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
+from engine.types.groups.scaling_policy import AwsScalingPolicy
 from engine.words import Json, TraversalState
 from tests.unit.types.calls import KEY, NOW, a_call, findings_of
 from tests.unit.types.child_stacks import CHILD, run_command
@@ -33,6 +34,8 @@ from tests.unit.types.nested_stack import NestedStack
 
 GROUP, CHAIN, SCALING = ResourceGroup(), ResourceChain(), AutoScalingGroup()
 INSTANCES = InstanceGroup()
+AWS_GROUP = AwsAutoScalingGroup()
+AWS_POLICY = AwsScalingPolicy()
 
 
 def group_properties(count: int = 3, value: str = "v-%index%", **more: Json) -> dict[str, Any]:
@@ -604,6 +607,81 @@ def test_instances_without_a_launch_configuration_are_not_created() -> None:
     assert failed.reason == "LaunchConfigurationName (lc) reference can not be found."
 
 
+# -- AWS::AutoScaling ------------------------------------------------------------------------------
+
+
+def aws_group(low: int = 1, high: int = 3, **more: Json) -> dict[str, Any]:
+    named = {"AvailabilityZones": [], "LaunchConfigurationName": "lc"}
+    return {**named, "MinSize": low, "MaxSize": high, **more}
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [({}, 1), ({"DesiredCapacity": 2}, 2), ({"DesiredCapacity": 0, "MinSize": 0}, 0)],
+)
+def test_the_size_of_an_auto_scaling_group(given: Json, size: int) -> None:
+    inside = NestedStack()
+    done = inside.run(AWS_GROUP, "create", aws_group(**given), referenced={"ImageId": "i"})
+    assert isinstance(done, Done) and len(inside.bodies) == size
+
+
+def test_instances_of_an_auto_scaling_group_are_in_its_subnet() -> None:
+    inside = NestedStack()
+    given = aws_group(VPCZoneIdentifier=["sub"], Cooldown=60)
+    done = inside.run(AWS_GROUP, "create", given, referenced={"ImageId": "i"})
+    assert isinstance(done, Done)
+    properties = {"ImageId": "i", "SubnetId": "sub"}
+    assert [*inside.bodies.values()] == [{"type": "AWS::EC2::Instance", "properties": properties}]
+    assert done.data["cooldown_end"] == (NOW + timedelta(seconds=60)).isoformat()
+    assert done.attributes["InstanceList"] == "0.0.0.0"
+    policy = {"AutoScalingRollingUpdate": {"MaxBatchSize": 1, "PauseTime": "PT2S"}}
+    grown = aws_group(VPCZoneIdentifier=["sub"], DesiredCapacity=2)
+    inside.run(AWS_GROUP, "update", grown, referenced={"ImageId": "n"}, update_policy=policy)
+    assert len(inside.bodies) == 2 and inside.waits == [timedelta(seconds=2)]
+
+
+def test_an_auto_scaling_group_keeps_the_size_of_a_scaling_policy() -> None:
+    inside = NestedStack()
+    inside.run(AWS_GROUP, "create", aws_group(), referenced={})
+    inside.run(AWS_GROUP, "update", aws_group(), referenced={}, adjusted={"size": 3})
+    inside.run(AWS_GROUP, "update", aws_group(high=5), referenced={})
+    assert len(inside.bodies) == 3
+
+
+def test_a_desired_capacity_of_none_keeps_the_size() -> None:
+    """As in Heat, 0 is none."""
+    inside = NestedStack()
+    inside.run(AWS_GROUP, "create", aws_group(0, DesiredCapacity=2), referenced={})
+    inside.run(AWS_GROUP, "update", aws_group(0, DesiredCapacity=0), referenced={})
+    assert len(inside.bodies) == 2
+
+
+def test_an_auto_scaling_group_without_a_launch_configuration_is_not_created() -> None:
+    given = {**aws_group(), "LaunchConfigurationName": None}
+    failed = NestedStack().run(AWS_GROUP, "create", given, referenced=None)
+    assert isinstance(failed, Failed)
+    assert failed.reason == "LaunchConfigurationName must be provided."
+
+
+def test_a_scaling_policy_of_amazon() -> None:
+    given = {
+        "AutoScalingGroupName": "g", "AdjustmentType": "PercentChangeInCapacity",
+        "ScalingAdjustment": -50, "MinAdjustmentStep": 2, "Cooldown": 30,
+    }  # fmt: skip
+    expected = SizeAdjustment("g", Adjustment.PERCENT, -50, 2, 30)
+    assert AWS_POLICY.adjust(given) == expected
+    call = a_call(AWS_POLICY, given)
+    done = AWS_POLICY.create(call)
+    assert isinstance(done, Done)
+    url = call.signal_url.signed_url
+    assert done.attributes == {"AlarmUrl": url}
+    assert AWS_POLICY.reference("r", done.physical_id, done.data) == url
+    assert AWS_POLICY.reference("r", None, {}) == "r"
+    assert AWS_POLICY.schema.has_secret_reference()
+    again = AWS_POLICY.update(replace(call, physical_id="old"))
+    assert isinstance(again, Done) and again.physical_id == "old"
+
+
 # -- sizes ----------------------------------------------------------------------------------------
 
 #: current, kind, amount, least step, size.
@@ -665,6 +743,27 @@ def test_an_empty_group_grows_in_percent_by_the_minimum_step() -> None:
             INSTANCES,
             instances(LoadBalancerNames=["lb"]),
             "members are not registered with load balancers",
+        ),
+        (AWS_GROUP, aws_group(3, 2), "MinSize can not be greater than MaxSize"),
+        (AWS_GROUP, aws_group(-1), "The size of AutoScalingGroup can not be less than zero"),
+        (
+            AWS_GROUP,
+            aws_group(DesiredCapacity=4),
+            "DesiredCapacity must be between MinSize and MaxSize",
+        ),
+        (AWS_GROUP, aws_group(2, DesiredCapacity=1), "must be between MinSize and MaxSize"),
+        (AWS_GROUP, aws_group(InstanceId="i"), "InstanceId: is not supported"),
+        (AWS_GROUP, aws_group(VPCZoneIdentifier=["a", "b"]), "other than one VPCZoneIdentifier"),
+        (AWS_GROUP, aws_group(LoadBalancerNames=["lb"]), "not registered with load balancers"),
+        (
+            AWS_POLICY,
+            {
+                "AutoScalingGroupName": "g",
+                "AdjustmentType": "ExactCapacity",
+                "ScalingAdjustment": 1,
+                "MinAdjustmentStep": 1,
+            },
+            "MinAdjustmentStep is valid only with PercentChangeInCapacity",
         ),
     ],
     ids=lambda one: one.schema.name if isinstance(one, ResourceType) else None,

@@ -12,7 +12,9 @@ from engine.types.registry import ENTRY_POINTS, TypeRegistry
 from tests.unit.types.calls import registry
 
 OWN = [
+    "AWS::AutoScaling::AutoScalingGroup",
     "AWS::AutoScaling::LaunchConfiguration",
+    "AWS::AutoScaling::ScalingPolicy",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
     "Headgate::Command",

@@ -16,6 +16,7 @@ from engine.hot.schema.type_schema import (
 from engine.types.contract import Call, ResourceType
 from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.live_values import LiveProperties
+from engine.types.openstack.neutron.agents import DHCP, set_agents
 from engine.types.openstack.neutron.lookups import (
     ADDRESS_SCOPES,
     NETWORKS,
@@ -29,7 +30,6 @@ from engine.types.openstack.neutron.lookups import (
 from engine.types.openstack.neutron.neutron_type import (
     NeutronType,
     UniqueContentType,
-    unsupported_names,
 )
 from engine.types.openstack.object_type import ObjectRow
 from engine.types.openstack.services import NETWORK
@@ -63,7 +63,9 @@ NET: Final = TypeSchema(
         "admin_state_up": ADMIN_STATE,
         "tenant_id": TENANT,
         "shared": updatable(Kind.BOOLEAN, "Whether all projects may use it.", default=False),
-        "dhcp_agent_ids": updatable(Kind.LIST, "Not supported: DHCP agents that serve it."),
+        "dhcp_agent_ids": updatable(
+            Kind.LIST, "IDs of the DHCP agents that serve it, for administrators."
+        ),
         "port_security_enabled": updatable(Kind.BOOLEAN, "Default of its ports."),
         "qos_policy": updatable(
             Kind.STRING, "Name or ID of a QoS policy.", constraints=custom("neutron.qos_policy")
@@ -313,13 +315,14 @@ class NetType(NeutronType):
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         return await self.ports_using(session, {"network_id": object_id})
 
-    def check_properties(
-        self, properties: Mapping[str, Json], place: str, findings: Findings
-    ) -> None:
-        for name in unsupported_names(("dhcp_agent_ids",), properties):
-            findings.add(
-                f"{place}.{name}", "is not supported", "Remove it: Neutron schedules the agents."
-            )
+    async def follow_up(
+        self, call: Call, session: Session, path: str, found: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        wanted = call.properties.get("dhcp_agent_ids") or []
+        before = (call.previous or {}).get("dhcp_agent_ids") or []
+        if (wanted or before) and self.touches(call, "dhcp_agent_ids"):
+            await set_agents(session, DHCP, self.id_of(found), wanted)
+        return found
 
 
 class SubnetType(NeutronType):

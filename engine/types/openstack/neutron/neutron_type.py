@@ -1,7 +1,7 @@
 """What all types of Neutron have in common: quota errors, and what uses an object."""
 
 import re
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final
 
 from engine.types.contract import Call, Outcome
@@ -137,8 +137,3 @@ async def fixed_ip(call: Call, session: Session, given: Mapping[str, Json]) -> d
     if subnet := address.pop("subnet", None):
         address["subnet_id"] = await SUBNETS.find_id(session, str(subnet), call.project)
     return address
-
-
-def unsupported_names(names: Collection[str], properties: Mapping[str, Json]) -> list[str]:
-    """The given properties among those that are not supported."""
-    return [name for name in names if properties.get(name)]

@@ -19,6 +19,7 @@ from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, id_of, segment
 from engine.types.openstack.live_values import LiveProperties
+from engine.types.openstack.neutron.agents import L3, set_agents
 from engine.types.openstack.neutron.lookups import (
     FLOATING_IPS,
     NETWORKS,
@@ -41,7 +42,6 @@ from engine.types.openstack.neutron.neutron_type import (
     NeutronType,
     UniqueContentType,
     fixed_ip,
-    unsupported_names,
     without_nulls,
 )
 from engine.types.openstack.object_type import ABSENT, Mark, ObjectRow, existing_error
@@ -97,10 +97,10 @@ ROUTER: Final = TypeSchema(
         "admin_state_up": ADMIN_STATE,
         "l3_agent_ids": updatable(
             Kind.LIST,
-            "Not supported: L3 agents that serve it.",
+            "IDs of the L3 agents that serve it, for administrators.",
             items=Property(Kind.STRING, "ID of an agent."),
         ),
-        "l3_agent_id": updatable(Kind.STRING, "Not supported: the former form of l3_agent_ids."),
+        "l3_agent_id": updatable(Kind.STRING, "The former form of l3_agent_ids: one ID."),
         "distributed": Property(Kind.BOOLEAN, "Whether it is distributed."),
         "ha": Property(Kind.BOOLEAN, "Whether it is highly available."),
         "availability_zone_hints": updatable(
@@ -300,6 +300,14 @@ class RouterType(NeutronType):
         fixed = {"external_fixed_ips": addresses} if addresses else {}
         return {**gateway, "network_id": network, **fixed}
 
+    async def follow_up(
+        self, call: Call, session: Session, path: str, found: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        wanted, before = _agents_of(call.properties), _agents_of(call.previous or {})
+        if (wanted or before) and any(self.touches(call, name) for name in AGENTS):
+            await set_agents(session, L3, self.id_of(found), wanted)
+        return found
+
     async def users(self, session: Session, path: str, object_id: str) -> Sequence[str]:
         query = {"device_id": object_id, "device_owner": "network:router_interface"}
         ports = await session.list(NETWORK, "/ports", "ports", query)
@@ -339,12 +347,28 @@ class RouterType(NeutronType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        for name in unsupported_names(AGENTS, properties):
-            findings.add(
-                f"{place}.{name}", "is not supported", "Remove it: Neutron schedules the agents."
-            )
+        given = [name for name in AGENTS if properties.get(name)]
+        if len(given) > 1:
+            _add_conflict(findings, place, "l3_agent_id, l3_agent_ids")
+        if given and properties.get("distributed") is True:
+            _add_conflict(findings, place, "distributed, l3_agent_id/l3_agent_ids")
+        agents = properties.get("l3_agent_ids")
+        if isinstance(agents, list) and len(agents) > 1 and properties.get("ha") is not True:
+            reason = "Non HA routers can only have one L3 agent."
+            findings.add(f"{place}.l3_agent_ids", reason, "Name one agent, or set ha: true.")
         if properties.get("ha") is True and properties.get("distributed") is True:
             findings.add(place, "ha and distributed exclude each other", "Remove one of them.")
+
+
+def _add_conflict(findings: Findings, place: str, names: str) -> None:
+    reason = f"Cannot define the following properties at the same time: {names}."
+    findings.add(place, reason, "Remove one of them.")
+
+
+def _agents_of(properties: Mapping[str, Json]) -> list[str]:
+    """The IDs of the agents; empty if Neutron chooses them."""
+    one = properties.get("l3_agent_id")
+    return properties.get("l3_agent_ids") or ([one] if one else [])
 
 
 _FORM: Final = "must be ROUTER:subnet_id=SUBNET or ROUTER:port_id=PORT"

@@ -21,6 +21,7 @@ Json = Any
 RECORDED = Path(__file__).parents[3] / "openstack" / "heat_schemas" / "schemas.json"
 DOCS = Path(__file__).parents[4] / "docs" / "reference" / "openstack-types.md"
 SERVICES = (
+    "AWS::AutoScaling::",
     "AWS::EC2::",
     "OS::Barbican::",
     "OS::Cinder::",
@@ -39,6 +40,17 @@ HEAT: Mapping[str, Json] = {
 }
 #: What differs, as docs/reference/openstack-types.md says.
 DIFFERENCES = {
+    # It passes its properties unchanged: the type of the members checks them.
+    "AWS::AutoScaling::LaunchConfiguration": [
+        "BlockDeviceMappings.*: missing",
+        "ImageId: constraints [], in Heat [{'custom_constraint': 'glance.image'}]",
+        "InstanceId: missing",
+        "InstanceType: constraints [], in Heat [{'custom_constraint': 'nova.flavor'}]",
+        "KernelId: not in Heat",
+        "KeyName: constraints [], in Heat [{'custom_constraint': 'nova.keypair'}]",
+        "NovaSchedulerHints.*: missing",
+        "RamDiskId: not in Heat",
+    ],
     "OS::Octavia::PoolMember": [
         f"monitor_{name}: update 'in_place', in Heat 'replace'" for name in ("address", "port")
     ],
@@ -58,7 +70,13 @@ DIFFERENCES = {
     ],
     "OS::Neutron::SecurityGroupRule": ["description: update 'in_place', in Heat 'replace'"],
 }
-TYPES = {one.schema.name: one.schema for one in types_of_all_services()}
+#: The types that exist without a cloud as well.
+SCALING = {
+    name: registry().get(name).schema
+    for name in registry().names()
+    if name.startswith("AWS::AutoScaling::")
+}
+TYPES = {one.schema.name: one.schema for one in types_of_all_services()} | SCALING
 
 
 def test_the_types_are_those_of_heat() -> None:
