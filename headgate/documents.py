@@ -795,7 +795,7 @@ class ObservationCredential(TypedDict):
     """The application credential that the owner of the project has handed over for observations.
     used_by_observer: false if the operator has configured a reader, or no types of OpenStack.
     used_at: Keystone gave a token last. failed_at, reason: it refused the credential last.
-    expires_at: null: never, or Keystone does not show it."""
+    expires_at: null: never, or Keystone does not show it. repairs: repairs of drift act with it."""
 
     id: str
     application_credential_id: str
@@ -812,6 +812,7 @@ class ObservationCredential(TypedDict):
     used_at: str
     failed_at: str | None
     reason: str | None
+    repairs: bool
 
 
 class OneApiVersion(TypedDict):

@@ -19,6 +19,7 @@ from engine.service.reads.resource_details import ResourceInspection
 from engine.service.reads.stack_outputs import Dependencies, read_dependencies
 from engine.service.reads.stored_state import Reads
 from engine.service.reads.usage import Usage
+from engine.service.repair_credentials import RepairCredentials, RepairCredentialSource
 from engine.service.repairs import Repairs
 from engine.service.requests.blueprint import Limits
 from engine.service.requests.external_validation import ExternalValidation
@@ -60,12 +61,14 @@ class Engine:
         metrics: WorkerMetrics | None = None,
         lists: ReadDatabase | None = None,
         polls: bool = False,
+        handed_over: RepairCredentialSource | None = None,
     ) -> None:
         """wake: notifies the workers of this process without waiting for the database's
         notification. lifecycle_plugins: True if any are installed. keyring: encrypts credentials;
         without it, no credential is stored. lists: serves lists and histories; None: the database
         does. polls: workers of this process find out themselves whether an accepted operation is
-        complete, instead of the observer.
+        complete, instead of the observer. handed_over: the credentials of projects, with which
+        repairs act; None: the identity service has none.
         """
         traversals = Traversals(
             registry, limits, new_id=new_id, database=database,
@@ -101,7 +104,8 @@ class Engine:
         self.resource_health = ResourceHealth(database)
         self.snapshots = Snapshots(database, traversals, wake)
         self.exports = Exports(database, traversals)
-        self.repairs = Repairs(database, self.stacks.update, self.quotas_of)
+        credentials = RepairCredentials(database, registry, handed_over)
+        self.repairs = Repairs(database, self.stacks.update, self.quotas_of, credentials)
         self.completions = StoredCompletions(database)
         self.observations = Observations(
             database, limits.convergence, self.completions, self.quotas_of

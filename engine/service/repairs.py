@@ -1,5 +1,6 @@
 """Repairs of drift that a convergence policy or an answer to a drift hook starts: updates of the
-drifted resources and of those that depend on them."""
+drifted resources and of those that depend on them, with the credential that the owner of the
+project has handed over for repairs."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from engine.errors import Conflict, HeadgateError, LimitReached, NotFound, Unava
 from engine.hot.definition.stack import StackDefinition
 from engine.plan.graph import downstream
 from engine.principal import Principal
+from engine.service.repair_credentials import RepairCredentials
 from engine.service.requests.quotas import REPAIRS, Quotas
 from engine.service.requests.requests import StackRequest
 from engine.store.connection import Connection
@@ -76,9 +78,16 @@ class Update(Protocol):
 
 
 class Repairs:
-    def __init__(self, database: Database, update: Update, quotas: Callable[[str], Quotas]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        update: Update,
+        quotas: Callable[[str], Quotas],
+        credentials: RepairCredentials,
+    ) -> None:
         """quotas: of a project."""
         self._database = database
+        self._credentials = credentials
         self._update = update
         self._quotas = quotas
 
@@ -93,9 +102,12 @@ class Repairs:
         await self._start(project, stack_id, repair, approved.by)
 
     async def _start(self, project: str, stack_id: UUID, repair: Repair, by: Principal) -> None:
-        request = StackRequest(existing=True, converge=True, requested_by=by)
         try:
             await self._check(project, stack_id, repair)
+            credential = await self._credentials.find(project, stack_id, repair.names)
+            request = StackRequest(
+                existing=True, converge=True, requested_by=by, credential=credential
+            )
             await self._update(project, stack_id, request, repair=repair)
         except (RepairNotNeeded, NotFound):
             return

@@ -550,7 +550,11 @@ class Observer:
             except NotFound:  # the plug-in of an earlier process
                 progress.not_observable += 1
                 continue
-            call = _call_of(progress.stack, recorded, self._new_id(), credential)
+            stack = progress.stack
+            call = recorded_call(
+                stack.project, StackId(stack.stack_id), stack.name or "", recorded, self._new_id(),
+                credential,
+            )  # fmt: skip
             known = self._key(type_, call)
             if known is None:
                 progress.not_observable += 1
@@ -729,11 +733,19 @@ def _is_scheduled_root(one: _Progress) -> bool:
     return bool(stack.stack_id == stack.root_id and not stack.requested and scheduled)
 
 
-def _call_of(stack: ClaimedStack, recorded: RecordedResource, key: UUID, credential: str) -> Call:
+def recorded_call(
+    project: str,
+    stack_id: StackId,
+    stack_name: str,
+    recorded: RecordedResource,
+    key: UUID,
+    credential: str = "",
+) -> Call:
+    """A call about the recorded state of a resource. credential: `Call.observation_credential`."""
     return Call(
-        project=stack.project,
-        stack_id=StackId(stack.stack_id),
-        stack_name=stack.name or "",
+        project=project,
+        stack_id=stack_id,
+        stack_name=stack_name,
         resource_id=ResourceId(recorded.id),
         resource_name=recorded.name,
         operation_key=key,

@@ -21,7 +21,7 @@ from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
 from hub.api.slack_answers import SlackAnswers
 from hub.auth.hook_tokens import HookTokens
-from hub.auth.identity import CredentialAcceptor, Identity
+from hub.auth.identity import HandedOverCredentials, Identity
 from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import PasswordHasher
 from hub.auth.roles import HOLDERS, Right
@@ -60,7 +60,7 @@ class AppContext:
     tracer: Tracer
     hasher: PasswordHasher
     oidc: OidcClient | None = None
-    observation_credentials: CredentialAcceptor | None = None
+    observation_credentials: HandedOverCredentials | None = None
     slack: SlackAnswers | None = None
 
 

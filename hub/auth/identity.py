@@ -69,12 +69,21 @@ class Identity:
         return right in self.rights
 
 
-class CredentialAcceptor(Protocol):
-    """Stores credentials with which the observer reads the objects of projects."""
+class HandedOverCredentials(Protocol):
+    """Credentials of projects, with which the observer reads their objects and repairs act."""
 
-    async def accept(self, project: str, credential_id: str, secret: str, by: Principal) -> None:
+    async def accept(
+        self, project: str, credential_id: str, secret: str, by: Principal, *, repairs: bool = False
+    ) -> None:
         """Store an application credential of a project in place of an earlier one, after the
-        identity service has confirmed it. Raises Invalid, Unavailable."""
+        identity service has confirmed it. repairs: repairs of drift may act with it. Raises
+        Invalid, Unavailable."""
+        ...
+
+    async def find_for_repairs(self, project: str) -> str:
+        """What a repair of drift in a project stores with its traversal, for
+        `Authenticator.exchange`. Raises Forbidden if no repair can act in the project,
+        Unavailable."""
         ...
 
 
@@ -89,7 +98,7 @@ class Authenticator(Protocol):
         ...
 
     @property
-    def observation_credentials(self) -> CredentialAcceptor | None:
+    def observation_credentials(self) -> HandedOverCredentials | None:
         """The credentials for observations that owners of projects hand over, if the mode has
         them."""
         ...

@@ -7,16 +7,16 @@ from time import monotonic
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Forbidden
+from engine.errors import Forbidden, Unavailable
 from engine.principal import Principal
-from engine.store.access.trusts import TRUST
+from engine.store.access.trusts import HANDED_OVER_PREFIX, TRUST
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess
 from hub.auth.identity import LOOKS_LIKE_ID, Identity, sanitize_name
 from hub.auth.keystone_catalog import KeystoneCatalog
 from hub.auth.keystone_client import KeystoneClient, TokenScope
 from hub.auth.keystone_cloud import KeystoneCloud
-from hub.auth.observation_credentials import ObservationCredentials
+from hub.auth.observation_credentials import TOKEN_LIFETIME, ObservationCredentials
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.token_authenticator import unauthorized_error
@@ -64,7 +64,7 @@ class Keystone:
         self._trusts = trusts
         self._known: TtlCache[str, TokenScope] = TtlCache()
         self._tokens: TtlCache[str, str] = TtlCache()
-        self._trust_of: TtlCache[str, str] = TtlCache()
+        self._credential_of: TtlCache[str, str] = TtlCache()
         self._ca_pem = ca_pem
         self.challenge = challenge
         self.catalog = KeystoneCatalog(client, self.exchange, ca_pem)
@@ -79,9 +79,9 @@ class Keystone:
                 "authentication required",
                 "Send a Keystone token as X-Auth-Token; `openstack token issue` prints one.",
             )
-        if credentials.cloud_credential.startswith(TRUST):
+        if credentials.cloud_credential.startswith((TRUST, HANDED_OVER_PREFIX)):
             raise Forbidden(
-                "requests cannot use a trust of this server",
+                "requests cannot use a credential that this server keeps",
                 place="X-Headgate-Credential",
                 remedy="Remove it: the change uses the token of the request.",
                 code="Forbidden",
@@ -151,8 +151,20 @@ class Keystone:
         return await self._trusts.delete_unused() if self._trusts is not None else 0
 
     def exchange(self, credential: str) -> str | Awaitable[str]:
-        """A token for a trust; other credentials unchanged."""
+        """A token for a trust, or for a credential that its project has handed over; other
+        credentials unchanged."""
+        if credential.startswith(HANDED_OVER_PREFIX):
+            return self._repair_token(credential)
         return self._token(credential) if credential.startswith(TRUST) else credential
+
+    async def _repair_token(self, credential: str, refused: str = "") -> str:
+        """Raises Unavailable, Forbidden, DecryptionFailed."""
+        if self.observation_credentials is None:
+            raise Unavailable("this server stores no credentials of projects")
+        found = await self.observation_credentials.repair_token(credential, refused)
+        place = cache_key(RequestCredentials(token=found))
+        self._credential_of.keep(place, credential, monotonic() + TOKEN_LIFETIME)
+        return found
 
     async def _token(self, credential: str) -> str:
         """Raises Unavailable, Forbidden."""
@@ -166,18 +178,21 @@ class Keystone:
                 raise
             self._tokens.keep(credential, found, monotonic() + TOKEN_LASTS)
             place = cache_key(RequestCredentials(token=found))
-            self._trust_of.keep(place, credential, monotonic() + TRUST_LASTS.total_seconds())
+            self._credential_of.keep(place, credential, monotonic() + TRUST_LASTS.total_seconds())
         return found
 
     async def renew(self, token: str) -> str | None:
-        """A new token of the trust that a refused token came from; None if it came from none.
+        """A new token of the trust or handed-over credential that a refused token came from; None
+        if it came from none.
 
         Raises Unavailable, Forbidden.
         """
         place = cache_key(RequestCredentials(token=token))
-        trust = self._trust_of.get(place, monotonic())
+        trust = self._credential_of.get(place, monotonic())
         if trust is None:
             return None
+        if trust.startswith(HANDED_OVER_PREFIX):
+            return await self._repair_token(trust, refused=token)
         if self._tokens.get(trust, monotonic()) == token:
             self._tokens.drop(trust)
         return await self._token(trust)

@@ -83,6 +83,8 @@ class KeystoneCloud:
     async def endpoint(self, service: Service, token: str) -> str | None:
         place, now = cache_key(RequestCredentials(token=token)), monotonic()
         catalog = self._reader_catalogs.get(place, now) or self._catalogs.get(place, now)
+        if catalog is None and self._credentials is not None:
+            catalog = self._credentials.catalog_of(token)
         if catalog is None:
             catalog = await self._client.catalog(token)
             self._catalogs.keep(place, catalog, monotonic() + CATALOG_LASTS)
@@ -119,8 +121,4 @@ class KeystoneCloud:
     async def observation_token(self, credential: str, refused: str = "") -> str:
         if self._credentials is None:
             raise Unavailable("this server stores no observation credentials")
-        issued = await self._credentials.token(credential, refused)
-        place, now = cache_key(RequestCredentials(token=issued.token)), monotonic()
-        if self._catalogs.get(place, now) is None:
-            self._catalogs.keep(place, issued.catalog, now + READER_TOKEN_LIFETIME)
-        return issued.token
+        return (await self._credentials.token(credential, refused)).token

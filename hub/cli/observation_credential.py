@@ -1,4 +1,5 @@
-"""headgate observation-credential: the credential that a project hands over for observations."""
+"""headgate observation-credential: the credential that a project hands over for observations and
+repairs."""
 
 import sys
 from typing import Annotated, Any
@@ -21,7 +22,8 @@ app = typer.Typer(
 PATH = url_path("observation-credential")
 FIELDS = (
     "application_credential_id", "name", "user_name", "roles", "access_rules", "state",
-    "used_by_observer", "created_by", "created_at", "expires_at", "used_at", "failed_at", "reason",
+    "used_by_observer", "repairs", "created_by", "created_at", "expires_at", "used_at",
+    "failed_at", "reason",
 )  # fmt: skip
 
 
@@ -48,12 +50,16 @@ def set_(
     credential_id: Annotated[
         str, typer.Argument(metavar="ID", help="ID of the application credential.")
     ],
+    for_repairs: Annotated[
+        bool, typer.Option("--for-repairs", help="Repairs of drift may act with it, too.")
+    ] = False,
 ) -> None:
     """Hand over an application credential of Keystone; prompts for its secret, or reads standard
     input."""
     body = {
         "application_credential_id": credential_id,
         "application_credential_secret": read_secret(),
+        "repairs": for_repairs,
     }
     found = ask(server, lambda client: client.call("PUT", PATH, body=body))
     print_credential(found, server.format)
@@ -72,7 +78,9 @@ def show(server: ServerOptions) -> None:
 def delete(server: ConnectionOptions, yes: options.Yes = False) -> None:
     """Delete the credential from the server. It stays valid in Keystone."""
     found = ask(server, lambda client: client.call("GET", PATH))
-    lost = "Resources of OpenStack in this project are no longer observed."
+    lost = ["Resources of OpenStack in this project are no longer observed."]
+    if found["repairs"]:
+        lost.append("Their drift is no longer repaired.")
     question = f"Delete the observation credential {found['application_credential_id']}?"
-    confirm(question, [lost], yes)
+    confirm(question, lost, yes)
     ask(server, lambda client: client.call("DELETE", PATH))

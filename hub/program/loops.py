@@ -176,6 +176,7 @@ class Loops:
             lists=self.lists,
             # Any process may send the requests of the observer.
             polls=bool(settings.engine.labels),
+            handed_over=self.authenticator.observation_credentials,
         )
         ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
         self.worker = Worker(

@@ -14,6 +14,9 @@ from engine.store.schema.compatibility import IS_RUNNING
 
 #: The prefix of a trust, which a traversal stores because a token could expire before its end.
 TRUST: Final = "keystone-trust:"
+#: The prefix of the ID of an observation credential with which a repair acts, for the traversal. It
+#: names the credential and has no secret.
+HANDED_OVER_PREFIX: Final = "handed-over-credential:"
 #: Until a trust that was taken is taken again, because its process died or Keystone was away.
 RETRY: Final = timedelta(minutes=5)
 #: Trusts that are taken at once.
@@ -21,6 +24,9 @@ BATCH: Final = 20
 #: In `credential.trust`: the credential is no trust. Null: unknown, because a program that does not
 #: know SINCE has stored it.
 NO_TRUST: Final = UUID(int=0)
+#: In `credential.trust`: the credential has HANDED_OVER_PREFIX. Such a row stays until its
+#: traversal has ended, and no other credential replaces it.
+HANDED_OVER: Final = UUID(int=1)
 #: The migration with the column `credential.trust`. A running process that does not know it may
 #: store any trust.
 SINCE: Final = "0063_trusts.sql"
@@ -60,7 +66,9 @@ def row_id(trust: str) -> UUID:
 
 
 def trust_id(credential: str) -> UUID:
-    """The ID of the row of a trust; NO_TRUST: the credential is no trust."""
+    """The ID of the row of a trust; NO_TRUST, HANDED_OVER: the credential is no trust."""
+    if credential.startswith(HANDED_OVER_PREFIX):
+        return HANDED_OVER
     return row_id(credential) if credential.startswith(TRUST) else NO_TRUST
 
 

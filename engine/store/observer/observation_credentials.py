@@ -1,5 +1,5 @@
-"""Application credentials of Keystone that owners of projects have handed over for observations: at
-most one for each project.
+"""Application credentials of Keystone that owners of projects have handed over for observations,
+and for repairs of drift if they say so: at most one for each project.
 
 Each has an audit log of its own, with its ID in place of a stack's, so that the log of the project
 shows who has set and deleted it.
@@ -16,11 +16,15 @@ from engine.principal import Principal
 from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope
+from engine.store.schema.compatibility import IS_RUNNING
 from engine.words import Json
 
 #: Kinds of entries of the audit log.
 SET: Final = "observation-credential-set"
 DELETED: Final = "observation-credential-deleted"
+#: The migration with the column `repairs`. A process that does not know it could not act with such
+#: a credential.
+REPAIRS_SINCE: Final = "0079_repair_credentials.sql"
 #: Serializes the changes of a project's credential until the end of the transaction.
 LOCK = """
 select clock_timestamp() as now
@@ -33,8 +37,8 @@ returning id, application_credential_id, name
 INSERT = """
 insert into observation_credential (
     id, project, application_credential_id, name, user_id, user_name, roles, access_rules,
-    encrypted, created_by, created_at, expires_at, used_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $11)
+    encrypted, created_by, created_at, expires_at, used_at, repairs)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $11, $13)
 """
 #: The trigger of the table finds no project, because the entry is of no stack.
 SET_PROJECT = "update decision set project = $2 where stack_id = $1 and project is null"
@@ -45,12 +49,18 @@ update provider_failure set until = clock_timestamp()
 """
 READ = """
 select id, project, application_credential_id, name, user_id, user_name, roles, access_rules,
-       created_by, created_at, expires_at, used_at, failed_at, reason, clock_timestamp() as now
+       created_by, created_at, expires_at, used_at, failed_at, reason, repairs,
+       clock_timestamp() as now
   from observation_credential where project = $1
 """
 FIND_ID = "select id from observation_credential where project = $1"
+#: Whether a process runs that does not know $1, a migration.
+EARLIER_PROGRAM_RUNS = (
+    f"select exists (select from process p where p.migration < $1 and {IS_RUNNING})"  # noqa: S608
+)
 READ_STORED = """
-select id, project, application_credential_id, encrypted, expires_at, clock_timestamp() as now
+select id, project, application_credential_id, encrypted, expires_at, repairs,
+       clock_timestamp() as now
   from observation_credential where id = $1
 """
 MARK_USED = "update observation_credential set used_at = clock_timestamp() where id = $1"
@@ -70,8 +80,8 @@ STATES: Final = ("valid", "refused", "expired")
 class ObservationCredential:
     """user_id, user_name: of the owner in Keystone. roles: names. access_rules: services accept
     only the requests that these allow. expires_at: None: Keystone has named no time. used_at:
-    Keystone gave a token last. failed_at, reason: it refused the credential last. now: of the
-    database."""
+    Keystone gave a token last. failed_at, reason: it refused the credential last. repairs: repairs
+    of drift may act with it. now: of the database."""
 
     id: UUID
     project: str
@@ -87,6 +97,7 @@ class ObservationCredential:
     used_at: datetime
     failed_at: datetime | None
     reason: str | None
+    repairs: bool
     now: datetime
 
     @property
@@ -111,17 +122,19 @@ class NewCredential:
     access_rules: bool
     expires_at: datetime | None
     encrypted: bytes = field(repr=False)
+    repairs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCredential:
-    """now: of the database."""
+    """repairs: repairs of drift may act with it. now: of the database."""
 
     id: UUID
     project: str
     application_credential_id: str
     encrypted: bytes = field(repr=False)
     expires_at: datetime | None
+    repairs: bool
     now: datetime
 
     @property
@@ -162,13 +175,14 @@ async def store(conn: Connection, new: NewCredential, by: Principal) -> None:
     await conn.execute(
         INSERT, new.id, new.project, new.application_credential_id, new.name, new.user_id,
         new.user_name, list(new.roles), new.access_rules, new.encrypted, by.name, change.at,
-        new.expires_at,
+        new.expires_at, new.repairs,
     )  # fmt: skip
     data = {
         "application_credential_id": new.application_credential_id,
         "name": new.name,
         "user": new.user_name,
         "roles": list(new.roles),
+        "repairs": new.repairs,
     }
     await change.record(conn, SET, new.id, data)
     await conn.execute(END_PAUSES, new.project)
@@ -197,6 +211,11 @@ async def find_id(conn: Connection, project: str) -> UUID | None:
     """The ID of the credential of a project."""
     found: UUID | None = await conn.fetchval(FIND_ID, project)
     return found
+
+
+async def may_repair(conn: Connection) -> bool:
+    """Whether all processes know what traversals store that act with a credential of a project."""
+    return not await conn.fetchval(EARLIER_PROGRAM_RUNS, REPAIRS_SINCE)
 
 
 async def read_stored(conn: Connection, id_: UUID) -> StoredCredential | None:

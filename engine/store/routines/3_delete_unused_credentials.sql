@@ -1,6 +1,7 @@
 -- Deletes the credentials of traversals that are not ending and of which no node is ready, running,
--- waits for a timer, or waits for an operation of an earlier traversal that is still under way. The
--- caller has locked the stacks' rows.
+-- waits for a timer, or waits for an operation of an earlier traversal that is still under way. What
+-- only names a credential of the project, as its `trust` says (`HANDED_OVER` in trusts.py), stays until
+-- its traversal has ended. The caller has locked the stacks' rows.
 create or replace function delete_unused_credentials(p_stacks uuid[]) returns void
 language sql as $$
     delete from credential c
@@ -14,5 +15,7 @@ language sql as $$
                           and is_operating(n.state, n.phase))
        and not exists (select from traversal t
                         where t.stack_id = c.stack_id and t.number = c.traversal
-                          and t.state = 'ending');
+                          and (t.state = 'ending'
+                               or c.trust = '00000000-0000-0000-0000-000000000001'
+                                  and t.state = 'running'));
 $$;

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from engine.store.access.trusts import HANDED_OVER
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope
 
-#: Only for traversals that `delete_unused_credentials` leaves theirs.
+#: Only for traversals that `delete_unused_credentials` leaves theirs. $5: `trusts.HANDED_OVER`.
 INSERT = """
 insert into credential (stack_id, traversal, encrypted, trust)
 select s.*
   from unnest($1::uuid[], $2::integer[], $3::bytea[], $4::uuid[])
        s (stack_id, traversal, encrypted, trust)
- where exists (select from node n
+ where s.trust = $5
+    or exists (select from node n
                 where n.stack_id = s.stack_id and n.traversal = s.traversal
                   and n.wake_at is not null)
     or exists (select from node n
@@ -21,6 +23,7 @@ select s.*
                   and is_operating(n.state, n.phase))
 on conflict (stack_id, traversal)
 do update set encrypted = excluded.encrypted, trust = excluded.trust
+    where credential.trust is distinct from $5
 """
 COPY = """
 insert into credential (stack_id, traversal, encrypted, trust)
@@ -43,8 +46,8 @@ def scope(project: str, stack_id: UUID) -> Scope:
 
 async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes, UUID]]) -> None:
     """Store or replace (stack, traversal, ciphertext, `trust_id`) for traversals that have
-    work now."""
-    await conn.execute(INSERT, *map(list, zip(*encrypted, strict=True)))
+    work now. Nothing replaces a credential that its project has handed over."""
+    await conn.execute(INSERT, *map(list, zip(*encrypted, strict=True)), HANDED_OVER)
 
 
 async def copy(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:

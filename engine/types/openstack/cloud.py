@@ -23,7 +23,7 @@ import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError, Unavailable
+from engine.errors import Forbidden, HeadgateError, Unavailable
 from engine.types.contract import Call
 from engine.types.http_client import HttpClient, NoResponse, Request, Response
 from engine.types.observation import request_sent
@@ -327,7 +327,11 @@ class Session:
                 found = identity.token(self.credential)
                 self._token = found if isinstance(found, str) else await found
             else:
-                raise Unavailable("there is no credential of a user", code="Unauthorized")
+                raise Forbidden(
+                    "there is no credential of a user",
+                    remedy="Update the stack with a token of your own.",
+                    code="Unauthorized",
+                )
         return self._token
 
     async def _send(

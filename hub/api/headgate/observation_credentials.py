@@ -1,4 +1,4 @@
-"""The credential that the owner of a project has handed over for observations."""
+"""The credential that the owner of a project has handed over for observations and repairs."""
 
 from typing import Annotated
 
@@ -24,10 +24,12 @@ CredentialSecret = Annotated[
 
 
 class SetObservationCredential(Body):
-    """An application credential of Keystone, of the project of the URL."""
+    """An application credential of Keystone, of the project of the URL. repairs: repairs of drift
+    may act with it."""
 
     application_credential_id: CredentialId
     application_credential_secret: CredentialSecret
+    repairs: bool = False
 
 
 def document(
@@ -58,6 +60,7 @@ async def set_credential(request: web.Request) -> web.Response:
         body.application_credential_id,
         body.application_credential_secret,
         who.principal,
+        repairs=body.repairs,
     )
     return await show(request)
 
@@ -92,7 +95,7 @@ ROUTES = (
     Route("GET", PATH, show, "Show the observation credential of a project, without its secret",
           "access", response=responses.ObservationCredential),
     Route("PUT", PATH, set_credential,
-          "Hand over an application credential of Keystone for observations", "access",
+          "Hand over an application credential of Keystone for observations and repairs", "access",
           body=SetObservationCredential, takes_body=True,
           response=responses.ObservationCredential),
     Route("DELETE", PATH, delete, "Delete the observation credential of a project", "access",

@@ -694,7 +694,7 @@ class ObservationCredential(TypedDict):
     """The application credential that the owner of the project has handed over for observations.
     used_by_observer: false if the operator has configured a reader, or no types of OpenStack.
     used_at: Keystone gave a token last. failed_at, reason: it refused the credential last.
-    expires_at: null: never, or Keystone does not show it."""
+    expires_at: null: never, or Keystone does not show it. repairs: repairs of drift act with it."""
 
     id: Uuid
     application_credential_id: str
@@ -711,6 +711,7 @@ class ObservationCredential(TypedDict):
     used_at: Time
     failed_at: Time | None
     reason: str | None
+    repairs: bool
 
 
 class Tokens(TypedDict):

@@ -96,12 +96,15 @@ async def observing(
             yield run, type_
 
 
-async def put(run: Http, headers: Mapping[str, str], credential: tuple[str, str]) -> Json:
-    """Set a credential; return the error, or the document without one."""
+async def put(
+    run: Http, headers: Mapping[str, str], credential: tuple[str, str], **more: Json
+) -> Json:
+    """Set a credential; return the error, or the document without one. more: fields of the
+    request."""
     body = dict(
         zip(("application_credential_id", "application_credential_secret"), credential, strict=True)
     )
-    status, response = await run.call("PUT", PATH, body, headers=headers)
+    status, response = await run.call("PUT", PATH, {**body, **more}, headers=headers)
     assert status in (200, 400), response
     return response["error"]["findings"][0] if "error" in response else response
 

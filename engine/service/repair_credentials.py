@@ -1,0 +1,80 @@
+"""The credential with which a repair of drift acts in the cloud.
+
+No user waits for a repair whose token it could use, and the approver of a drift hook has approved
+the repair only. So it acts with the credential that the owner of the project has handed over for
+repairs. A repair that needs one and has none does not start.
+"""
+
+from typing import Protocol
+from uuid import UUID
+
+from engine.errors import NotFound
+from engine.plan.graph import downstream
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.observer import observations
+from engine.store.observer.repair_scope import ResourceInScope, read_root, read_scope
+from engine.types.registry import TypeRegistry
+from engine.words import StackId
+from engine.work.observer import PAGE, PAGE_BYTES, recorded_call
+
+
+class RepairCredentialSource(Protocol):
+    """The credentials of projects."""
+
+    async def find_for_repairs(self, project: str) -> str:
+        """What a repair in a project stores with its traversal. Raises Forbidden if no repair can
+        act in the project, Unavailable."""
+        ...
+
+
+class RepairCredentials:
+    """handed_over: None: the identity service of this server has no such credentials."""
+
+    def __init__(
+        self, database: Database, registry: TypeRegistry, handed_over: RepairCredentialSource | None
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._handed_over = handed_over
+
+    async def find(self, project: str, stack_id: UUID, names: list[str]) -> str:
+        """The credential for a repair of these resources of a root stack; "": it needs none. Raises
+        Forbidden, Unavailable."""
+        if self._handed_over is None:
+            return ""
+        async with self._database.connection() as conn:
+            needed = await self._needs_credential(conn, project, stack_id, names)
+        return await self._handed_over.find_for_repairs(project) if needed else ""
+
+    async def _needs_credential(
+        self, conn: Connection, project: str, stack_id: UUID, names: list[str]
+    ) -> bool:
+        """Whether the resources or those that depend on them act in a cloud, also in nested
+        stacks."""
+        root = await read_root(conn, stack_id)
+        start = [one.id for one in root if one.name in names]
+        reached = downstream({one.id: one.requires for one in root}, start)
+        chosen = {one.name for one in root if one.id in reached}
+        found = [
+            (one.stack_id, one.id)
+            for one in await read_scope(conn, stack_id, chosen)
+            if self._uses_credential(one)
+        ]
+        while found:
+            page = await observations.read_reported(conn, found, project, PAGE, PAGE_BYTES)
+            for one in page.resources:
+                call = recorded_call(project, StackId(one.stack_id), "", one, one.id)
+                if self._registry.get(one.type).needs_credential(call):
+                    return True
+            last = page.last
+            found = [one for one in found if last is not None and one > last]
+        return False
+
+    def _uses_credential(self, one: ResourceInScope) -> bool:
+        """False for a resource with a nested stack: the resources of that are read, too."""
+        try:
+            type_ = self._registry.get(one.type)
+        except NotFound:  # the plug-in of an earlier process
+            return False
+        return type_.uses_credential and not type_.has_nested_stack
