@@ -155,6 +155,17 @@ class Project:
         create_user(self._admin, identity, self.id, roles, self._user_ids)
         return identity
 
+    @contextmanager
+    def application_credential(self, **properties: Any) -> Iterator[Any]:
+        """A new application credential of the member, with `id` and `secret`."""
+        identity, member = identity_of(self.cloud), self._user_ids[0]
+        name = f"credential-{self.name}"
+        created = identity.create_application_credential(member, name=name, **properties)
+        try:
+            yield created
+        finally:
+            identity.delete_application_credential(member, created.id)
+
     def connect(self, identity: Identity) -> Connection:
         """A connection that is closed with the project."""
         connection = identity.connect()

@@ -13,7 +13,8 @@ from tests.openstack.neutron_stacks import delete as delete_stack
 from tests.openstack.neutron_stacks import physical_ids
 from tests.openstack.observations import drift_of, observing
 from tests.openstack.stacks import create, delete, reason, resource_of, run, update
-from tests.support.program import Http, Program, ServerProcess, template
+from tests.support.changes import observed
+from tests.support.program import Http, Program, ServerProcess, eventually, template
 
 Json = Any
 __all__ = ["observing", "run"]  # fixtures
@@ -165,6 +166,62 @@ async def test_a_wrong_property_is_refused_before_anything_is_created(
     status, response = await run.call("POST", "/stacks", body)
     assert status == 400
     assert f"resources.a.properties.{place}" in str(response["error"]["findings"])
+
+
+async def test_a_credential_of_the_project_observes_and_repairs(
+    run: Program, project: Project, domain: str
+) -> None:
+    """The server has no reader: the owner's credential finds drift, and repairs act with it."""
+    resources = {"zone": zone(domain), "www": record_set(name=f"www.{domain}")}
+    policy = {"convergence": {"observe": {"every": "1h"}, "on_drift": "repair"}}
+    await create(run, resources, environment=policy)
+    assert (await observed(run))["unobservable_resources"] == 2
+    with project.application_credential() as created:
+        await hand_over(run, created, repairs=False)
+        assert (await observed(run))["observable_resources"] == 2
+        before = await physical_ids(run)
+        path = f"/zones/{(await zones(project))[domain]['id']}"
+        www = (await record_sets(project, domain))[f"www.{domain}"]["id"]
+        dns = project.cloud.dns
+        await asyncio.to_thread(dns.patch, path, json={"email": "other@example.org"})
+        await asyncio.to_thread(dns.delete, f"{path}/recordsets/{www}")
+        found = (await observed(run))["resources"]
+        states = {one["resource_name"]: one["state"] for one in found}
+        assert states == {"zone": "changed", "www": "missing"}
+
+        async def refused() -> bool:
+            drift = await run.stack_request("GET", "s", "/drift")
+            reasons = [str(one["unrepaired"]) for one in drift["resources"]]
+            return all("handed over for observations only" in one for one in reasons)
+
+        await eventually(refused)
+        assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+
+        await hand_over(run, created, repairs=True)
+        await observed(run)
+
+        async def repaired() -> bool:
+            return bool((await run.stack("s"))["stack_status"] == "UPDATE_COMPLETE")
+
+        await eventually(repaired)
+        after = await physical_ids(run)
+        assert after["zone"] == before["zone"] and after["www"] != before["www"]
+        assert (await zones(project))[domain]["email"] == "dns@example.org"
+        assert f"www.{domain}" in await record_sets(project, domain)
+        assert await drift_of(run) == {}
+    assert (await run.call("DELETE", "/observation-credential"))[0] == 204
+    assert (await observed(run))["unobservable_resources"] == 2
+    await delete(run)
+
+
+async def hand_over(run: Program, created: Any, *, repairs: bool) -> None:
+    body = {
+        "application_credential_id": created.id,
+        "application_credential_secret": created.secret,
+        "repairs": repairs,
+    }
+    status, shown = await run.call("PUT", "/observation-credential", body)
+    assert (status, shown.get("repairs")) == (200, repairs), shown
 
 
 async def test_changes_of_other_clients_are_found_and_repaired(

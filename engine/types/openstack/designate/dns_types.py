@@ -78,18 +78,19 @@ class DnsType(RepairedType):
     # ---- observation
 
     def observation_key(self, call: Call) -> str | None:
-        known = call.physical_id is not None and self.cloud.has_reader
+        known = call.physical_id is not None and self.cloud.can_observe(call)
         return self.schema.name if known else None
 
     async def read_by_ids(
         self, session: Session, ids: Sequence[str]
     ) -> AsyncIterator[Mapping[str, Json]]:
-        """One list of all projects. What it lacks may have moved between its pages: only if a
-        second list lacks it as well, it is missing."""
+        """One list of all projects, or of that of the observer. What it lacks may have moved
+        between its pages: only if a second list lacks it as well, it is missing."""
         left = set(ids)
+        headers = ALL_PROJECTS if session.reads_all_projects else {}
         for _ in range(2):
             key = self.row.list_key
-            async for page in session.pages(DNS, self.observed_list, key, headers=ALL_PROJECTS):
+            async for page in session.pages(DNS, self.observed_list, key, headers=headers):
                 for one in page:
                     if one.get("id") in left:
                         left.discard(one["id"])

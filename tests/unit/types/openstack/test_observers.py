@@ -51,7 +51,8 @@ def type_of(name: str, cloud: Cloud) -> ResourceType:
 
 
 OWN = {"OS::Nova::Server": "tenant_id", "OS::Cinder::Volume": "os-vol-tenant-attr:tenant_id",
-       "OS::Neutron::Net": "project_id", "OS::Octavia::LoadBalancer": "project_id"}  # fmt: skip
+       "OS::Neutron::Net": "project_id", "OS::Octavia::LoadBalancer": "project_id",
+       "OS::Designate::Zone": "project_id", "OS::Designate::RecordSet": "project_id"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -84,6 +85,18 @@ async def test_only_the_reader_lists_the_objects_of_all_projects(
     await type_.observe([call(project_id=PROJECT)])  # type: ignore[misc]
     assert web.tokens == [token] * 2
     assert all(("all_tenants" in one.url) is reader for one in web.requests)
+
+
+@pytest.mark.parametrize(("name", "key"), [("OS::Designate::Zone", "zones"),
+                                           ("OS::Designate::RecordSet", "recordsets")])  # fmt: skip
+@pytest.mark.parametrize("reader", [True, False])
+async def test_only_the_reader_asks_designate_for_all_projects(
+    name: str, key: str, reader: bool
+) -> None:
+    web = Answers(*[answer(200, {key: []})] * 2)
+    type_ = type_of(name, Cloud(web, Identity(reader=reader)))
+    await type_.observe([call(project_id=PROJECT)])  # type: ignore[misc]
+    assert ["X-Auth-All-Projects" in one.headers for one in web.requests] == [reader] * 2
 
 
 @pytest.mark.parametrize("name", [*OWN, "OS::Swift::Container"])
