@@ -6,8 +6,8 @@ order, the answer would be lost.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 from uuid import UUID
@@ -17,11 +17,13 @@ from structlog.contextvars import bound_contextvars
 from channels.contract import (
     Channel,
     Delivered,
+    DigestChannel,
     Endpoint,
     EventMessage,
     Failed,
     ReceiverDecision,
 )
+from channels.digest import GATHERED, digest_time, stored_digest
 from channels.envelope import cloud_event, notified_documents, rfc3339
 from channels.ignored_answers import (
     Entitle,
@@ -38,6 +40,7 @@ from engine.hooks.answer_rights import Automation
 from engine.loop_guard import Supervisor
 from engine.principal import Principal
 from engine.tracing import Tracer
+from engine.words import DRIFT, HookState
 
 #: Answers a hook: hook id, decision, subscription, its target without secrets. Returns why the
 #: answer was refused, or None. Raises Unavailable if the answer cannot be stored now.
@@ -98,24 +101,53 @@ def unattempted_result(delivery: PendingDelivery) -> DeliveryResult:
     return replace(_result(delivery, no_outcome, DeliveryState.PENDING, ""), unattempted=True)
 
 
-def held_result(delivery: PendingDelivery, until: datetime, policy: RetryPolicy) -> DeliveryResult:
-    """The result of a claimed delivery that quiet hours hold: it was not attempted."""
-    reason = f"{HELD}{rfc3339(until)}"
-    wait = (until - delivery.now).total_seconds()
+@dataclass(frozen=True, slots=True)
+class Postponement:
+    """until: when the delivery is due. digest: it is then a part of a digest."""
+
+    until: datetime
+    digest: bool
+
+    @property
+    def reason(self) -> str:
+        return f"{GATHERED if self.digest else HELD}{rfc3339(self.until)}"
+
+
+def postponed_result(
+    delivery: PendingDelivery, postponed: Postponement, policy: RetryPolicy
+) -> DeliveryResult:
+    """The result of a claimed delivery that quiet hours or a digest hold: it was not attempted."""
+    wait = (postponed.until - delivery.now).total_seconds()
     left = horizon(policy, delivery.attempts - 1)
     pending = DeliveryState.PENDING
-    result = _result(delivery, Failed(""), pending, reason, wait=wait, left=left)
-    return replace(result, postponed=True)
+    result = _result(delivery, Failed(""), pending, postponed.reason, wait=wait, left=left)
+    digest_at = postponed.until if postponed.digest else None
+    return replace(result, postponed=True, digest_at=digest_at)
 
 
-def held_until(delivery: PendingDelivery) -> datetime | None:
-    """When the quiet hours that hold a delivery end; None: it is sent now. A hook that would expire
-    before their end is sent."""
+def postponement(delivery: PendingDelivery) -> Postponement | None:
+    """Until when a delivery is held; None: it is sent now. A hook that would expire before the end
+    of the quiet hours is sent; one that expires before the next digest is no part of it."""
     window = stored_quiet_hours(delivery.quiet_hours)
     until = quiet_until(window, delivery.now) if window else None
     if until and delivery.expires_at and delivery.now < delivery.expires_at <= until:
         return None
-    return until
+    digest = stored_digest(delivery.digest)
+    if digest is not None:
+        if delivery.digest_at is not None:
+            return Postponement(until, True) if until else None
+        at, deadline = digest_time(digest, window, delivery.now), _deadline(delivery)
+        if deadline is None or deadline > at:
+            return Postponement(at, True)
+    return Postponement(until, False) if until else None
+
+
+def _deadline(delivery: PendingDelivery) -> datetime | None:
+    """Until when the hook of an event must be answered, if it is delivered now."""
+    hook = delivery.hook
+    if hook is None or hook.state != HookState.WAITING or hook.point == DRIFT:
+        return None
+    return hook.deadline
 
 
 def _result(
@@ -197,8 +229,8 @@ class Attempts:
     async def _timed_attempt(self, delivery: PendingDelivery) -> DeliveryResult:
         policy, began = self._policy_of(delivery.channel), asyncio.get_running_loop().time()
         try:
-            if until := held_until(delivery):
-                return held_result(delivery, until, policy)
+            if held := postponement(delivery):
+                return postponed_result(delivery, held, policy)
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
                 outcome = await self._deliver(delivery)
         except TimeoutError:
@@ -209,6 +241,42 @@ class Attempts:
         seconds = asyncio.get_running_loop().time() - began
         self._observe(delivery.channel, result.state, seconds)
         return result
+
+    async def try_digest(self, deliveries: Sequence[PendingDelivery]) -> list[DeliveryResult]:
+        """One message for all deliveries of a digest, at least one. Raises nothing: every error is
+        a failed attempt."""
+        first = deliveries[0]
+        policy, began = self._policy_of(first.channel), asyncio.get_running_loop().time()
+        try:
+            held = [postponement(one) for one in deliveries]
+            # A hook that expires in the quiet hours takes the others with it.
+            if all(held):
+                pairs = zip(deliveries, held, strict=True)
+                return [postponed_result(one, each, policy) for one, each in pairs if each]
+            async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
+                outcome = await self._deliver_digest(deliveries)
+        except TimeoutError:
+            outcome = Failed("the attempt took too long")
+        except Exception as error:
+            outcome = Failed(str(self._guard.report(error, channel=first.channel)))
+        chance = self._random()
+        results = [delivery_result(one, outcome, policy, chance) for one in deliveries]
+        seconds = asyncio.get_running_loop().time() - began
+        self._observe(first.channel, results[0].state, seconds)
+        return results
+
+    async def _deliver_digest(self, deliveries: Sequence[PendingDelivery]) -> Delivered | Failed:
+        first = deliveries[0]
+        sender = self._channels.get(first.channel)
+        if not isinstance(sender, DigestChannel):
+            return Failed(f'there is no channel "{first.channel}" with digests here')
+        key, configured = first.key.subscription_id, first.automation.configured
+        endpoint = Endpoint(key, first.target, first.secrets, configured)
+        messages = [
+            replace(self.message(one, with_token=False), waiting=_deadline(one) is not None)
+            for one in deliveries
+        ]
+        return await sender.deliver_digest(messages, endpoint)
 
     async def send(
         self, channel: str, message: EventMessage, endpoint: Endpoint

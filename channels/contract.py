@@ -4,10 +4,10 @@ A channel has no part in storage, retries or order: it gets a message and an end
 attempt in bounded time, and returns the result. channels/attempt.py calls it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from engine.words import Decision, Json
@@ -79,6 +79,17 @@ class Failed:
     response: str = ""
     retry_after: float | None = None
     final: bool = False
+
+
+@runtime_checkable
+class DigestChannel(Protocol):
+    """A channel that can send the messages of a digest as one."""
+
+    async def deliver_digest(
+        self, messages: Sequence[EventMessage], endpoint: Endpoint
+    ) -> Delivered | Failed:
+        """messages: at least one; `waiting`: the hook of the notification still waits."""
+        ...
 
 
 class Channel(Protocol):

@@ -18,6 +18,7 @@ from channels.attempt import Attempts, unattempted_result
 from channels.result_writer import ResultWriter
 from channels.store.claim import Capacity, claim_keys, read_claimed, renew, runs, seconds_to_next
 from channels.store.delivery_results import fail_delivery
+from channels.store.digests import gather
 from channels.store.records import DeliveryResult, DeliveryState, Key, PendingDelivery
 from engine.bounded_wait import wait_at_most
 from engine.errors import Unavailable
@@ -55,9 +56,11 @@ class DeliveryQueueSettings:
 
 @dataclass(slots=True)
 class _Run:
-    """Deliveries that are attempted in turn. sending: False once only results remain to write."""
+    """Deliveries that are attempted in turn, or a digest: together. sending: False once only
+    results remain to write."""
 
     deliveries: Sequence[PendingDelivery]
+    digest: bool = False
     sending: bool = True
 
 
@@ -122,6 +125,21 @@ class DeliveryQueue:
 
     async def _start(self, group: asyncio.TaskGroup, keys: Sequence[Key]) -> None:
         """Attempt claimed deliveries. One that cannot be read fails alone."""
+        claimed = await self._read(keys)
+        gathered: dict[UUID, list[Key]] = {}
+        for one in claimed:
+            if one.in_digest:
+                gathered.setdefault(one.key.subscription_id, []).append(one.key)
+        for run in map(_Run, runs([one for one in claimed if not one.in_digest])):
+            self._begin(group, run)
+        for subscription_id, own in gathered.items():
+            lease = self._settings.lease
+            taken = await gather(self._database, subscription_id, own, lease=lease)
+            if digest := await self._read(taken):
+                self._begin(group, _Run(digest, digest=len(digest) > 1))
+
+    async def _read(self, keys: Sequence[Key]) -> list[PendingDelivery]:
+        """One that cannot be read fails alone."""
         claimed: list[PendingDelivery] = []
 
         async def read(part: Sequence[Key]) -> None:
@@ -129,12 +147,14 @@ class DeliveryQueue:
                 claimed.extend(await read_claimed(conn, part))
 
         await self._guard.split(keys, read, self._fail, _log_fields)
+        return claimed
+
+    def _begin(self, group: asyncio.TaskGroup, run: _Run) -> None:
         now = asyncio.get_running_loop().time()
-        for delivery in claimed:
+        for delivery in run.deliveries[:1] if run.digest else run.deliveries:
             if limiter := self._limiters.get(delivery.channel):
                 limiter.charge(delivery.key.subscription_id, now)
-        for run in map(_Run, runs(claimed)):
-            self._active[group.create_task(self._process(run))] = run
+        self._active[group.create_task(self._process(run))] = run
 
     async def _fail(self, key: Key, fault: Fault) -> None:
         await fail_delivery(self._database, key, str(fault))
@@ -182,7 +202,19 @@ class DeliveryQueue:
             self.wake.set()
 
     async def _send_and_write(self, run: _Run) -> None:
-        await asyncio.gather(*await self._send(run))
+        await asyncio.gather(*await (self._send_digest(run) if run.digest else self._send(run)))
+
+    async def _send_digest(self, run: _Run) -> list[asyncio.Future[None]]:
+        """The pending writes of the results of a digest."""
+        sending = self._attempts.try_digest(run.deliveries)
+        results = await self._guard.attempt(sending, **_log_fields(run.deliveries[0].key))
+        if isinstance(results, Fault):
+            for one in run.deliveries:
+                await self._fail(one.key, results)
+            results = []
+        run.sending = False
+        self.wake.set()
+        return list(map(self._writer.write, results))
 
     async def _send(self, run: _Run) -> list[asyncio.Future[None]]:
         """The pending writes of a run's results. Results of hook notifications are written at once;

@@ -31,7 +31,8 @@ class Summary:
     """title: one line. text: a sentence or more; may be empty. facts: names with values.
 
     changes: one line for each property. link: the page of the dashboard. link_text: what the reader
-    does there. thread: the same for events that belong together, such as those of a hook.
+    does there. thread: the same for events that belong together, such as those of a hook. items:
+    of a digest, texts with links.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Summary:
     link: str
     link_text: str
     thread: str
+    items: Sequence[tuple[str, str]] = ()
 
 
 def summarize(document: Mapping[str, Json], base_url: str) -> Summary:
@@ -228,6 +230,10 @@ def _subject(stack: Mapping[str, Json], resource: Json) -> str:
 
 def _hook_link(data: Mapping[str, Json], base_url: str) -> str:
     return _page(base_url, data["stack"]["project"], "inbox", data["hook"]["id"])
+
+
+def inbox_link(base_url: str, project: str) -> str:
+    return _page(base_url, project, "inbox")
 
 
 def _stack_link(stack: Mapping[str, Json], base_url: str) -> str:

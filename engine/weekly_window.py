@@ -86,9 +86,9 @@ def read_window(value: Json, place: str, findings: Findings) -> WeeklyWindow | N
             remedy = nearest(str(key), KEYS) or f"Known: {', '.join(KEYS)}."
             findings.add(f"{place}.{key}", "is not a known key", remedy)
     days = _read_days(value.get("days"), f"{place}.days", findings)
-    opens = _read_time(value.get("from"), f"{place}.from", findings)
-    closes = _read_time(value.get("to"), f"{place}.to", findings)
-    timezone = _read_timezone(value.get("timezone"), f"{place}.timezone", findings)
+    opens = read_time(value.get("from"), f"{place}.from", findings)
+    closes = read_time(value.get("to"), f"{place}.to", findings)
+    timezone = read_timezone(value.get("timezone"), f"{place}.timezone", findings)
     if opens == MINUTES:
         findings.add(f"{place}.from", '"24:00" is the end of a day', 'Write "00:00".')
     if opens is not None and opens == closes:
@@ -121,7 +121,8 @@ def _read_days(value: Json, place: str, findings: Findings) -> frozenset[int]:
     return frozenset(found)
 
 
-def _read_time(value: Json, place: str, findings: Findings) -> int | None:
+def read_time(value: Json, place: str, findings: Findings) -> int | None:
+    """Minutes of the day, or None after a finding."""
     if value is None:
         findings.add(place, "is missing", EXAMPLE)
         return None
@@ -134,7 +135,8 @@ def _read_time(value: Json, place: str, findings: Findings) -> int | None:
     return minutes
 
 
-def _read_timezone(value: Json, place: str, findings: Findings) -> str:
+def read_timezone(value: Json, place: str, findings: Findings) -> str:
+    """An IANA name; UTC by default, and after a finding."""
     if value is None:
         return "UTC"
     try:

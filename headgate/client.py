@@ -80,6 +80,7 @@ class SubscriptionOptions(TypedDict, total=False):
     nested: bool
     ordered: bool
     quiet_hours: Mapping[str, Json] | None
+    digest: str | Mapping[str, Json] | None
 
 
 class Client:

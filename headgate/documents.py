@@ -749,6 +749,14 @@ QuietHours = TypedDict(
 )
 
 
+class Digest(TypedDict):
+    """at, timezone: of a daily digest; else null."""
+
+    every: Literal["15m", "1h", "daily"]
+    at: str | None
+    timezone: str | None
+
+
 class NewSubscription(TypedDict):
     id: str
     channel: str
@@ -762,6 +770,7 @@ class NewSubscription(TypedDict):
     nested: bool
     ordered: bool
     quiet_hours: QuietHours | None
+    digest: Digest | None
     state: Literal["enabled", "disabled"]
     reason: str
     origin: Literal["api", "configuration", "environment"]
@@ -1499,6 +1508,7 @@ class Subscription(TypedDict):
     nested: bool
     ordered: bool
     quiet_hours: QuietHours | None
+    digest: Digest | None
     state: Literal["enabled", "disabled"]
     reason: str
     origin: Literal["api", "configuration", "environment"]

@@ -4,7 +4,7 @@ The room cannot answer hooks: people answer in the dashboard, to which the messa
 the buttons of a message in Slack (`slack_interaction`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from channels.chat.slack import NO_BUTTONS, AnswerButtons, slack_message
 from channels.chat.slack_interaction import DECISIONS, ButtonValue
 from channels.chat.teams import teams_message
 from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed
+from channels.digest_summary import summarize_digest
 from channels.selection import WAITING
 from channels.summary import summarize
 from engine.words import Decision, Json
@@ -72,10 +73,21 @@ class ChatChannel:
         await self._http.check_target(target)
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
-        body = orjson.dumps(self._form(message.document, endpoint))
+        return await self._post(message, endpoint, self._form(message.document, endpoint))
+
+    async def deliver_digest(
+        self, messages: Sequence[EventMessage], endpoint: Endpoint
+    ) -> Delivered | Failed:
+        summary = summarize_digest(messages, self._base_url)
+        form = slack_message(summary) if self.name == "slack" else teams_message(summary)
+        return await self._post(messages[0], endpoint, form)
+
+    async def _post(
+        self, message: EventMessage, endpoint: Endpoint, form: Mapping[str, Json]
+    ) -> Delivered | Failed:
         # A response is the chat's own, never an answer to a hook.
-        posted = replace(message, waiting=False)
-        return await self._http.post(posted, endpoint, body, {"content-type": "application/json"})
+        posted, headers = replace(message, waiting=False), {"content-type": "application/json"}
+        return await self._http.post(posted, endpoint, orjson.dumps(form), headers)
 
     def _form(self, document: Mapping[str, Json], endpoint: Endpoint) -> Mapping[str, Json]:
         summary = summarize(document, self._base_url)

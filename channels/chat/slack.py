@@ -45,6 +45,7 @@ def slack_message(summary: Summary, buttons: AnswerButtons = NO_BUTTONS) -> dict
     if summary.facts:
         fields = [_plain_text(f"{name}: {value}", 2_000) for name, value in summary.facts]
         blocks.append({"type": "section", "fields": fields[:MAX_FIELDS]})
+    blocks += [_item(text, link) for text, link in summary.items]
     if summary.changes:
         blocks.append(
             {"type": "section", "text": _plain_text("\n".join(summary.changes), MAX_SECTION)}
@@ -98,6 +99,14 @@ def _answer_button(decision: Decision, value: str, title: str) -> Json:
             "confirm": _plain_text(label, 30),
             "deny": _plain_text("Cancel", 30),
         },
+    }
+
+
+def _item(text: str, link: str) -> Json:
+    return {
+        "type": "section",
+        "text": _plain_text(text, MAX_SECTION),
+        "accessory": _link_button("Show", link),
     }
 
 

@@ -15,6 +15,7 @@ def teams_message(summary: Summary) -> dict[str, Json]:
     if summary.text:
         body.append(_text(summary.text))
     body += [_name_value(name, value) for name, value in summary.facts]
+    body += [_item(text, link) for text, link in summary.items]
     body += [_text(line, fontType="monospace") for line in summary.changes]
     card: dict[str, Json] = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -30,6 +31,11 @@ def teams_message(summary: Summary) -> dict[str, Json]:
 
 def _text(text: str, **style: str) -> Json:
     return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **style}]}
+
+
+def _item(text: str, link: str) -> Json:
+    open_link = {"type": "Action.OpenUrl", "url": link}
+    return {"type": "Container", "items": [_text(text)], "selectAction": open_link}
 
 
 def _name_value(name: str, value: str) -> Json:

@@ -4,14 +4,18 @@ The relay signs (DKIM) and queues; a delivery ends when it accepts the message.
 """
 
 import ssl
+from collections.abc import Sequence
+from datetime import datetime
 from fnmatch import fnmatchcase
+from uuid import UUID, uuid5
 
 import aiosmtplib
 
 from channels.contract import Delivered, Endpoint, EventMessage, Failed
+from channels.digest_summary import summarize_digest
 from channels.email.message import email_message
 from channels.email.relay import MAX_ADDRESS, EmailSettings, Encryption, is_email_address
-from channels.summary import summarize
+from channels.summary import Summary, summarize
 from engine.errors import Finding, Invalid
 
 
@@ -36,15 +40,30 @@ class EmailChannel:
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         """Make one attempt. Raises CancelledError only."""
+        summary = summarize(message.document, self._base_url)
+        return await self._send(summary, message.id, message.sent_at, endpoint)
+
+    async def deliver_digest(
+        self, messages: Sequence[EventMessage], endpoint: Endpoint
+    ) -> Delivered | Failed:
+        """Make one attempt. Raises CancelledError only."""
+        summary = summarize_digest(messages, self._base_url)
+        ids = "".join(one.id for one in messages)
+        digest_id = str(uuid5(UUID(messages[0].id), ids))
+        return await self._send(summary, digest_id, messages[0].sent_at, endpoint)
+
+    async def _send(
+        self, summary: Summary, event_id: str, sent_at: datetime, endpoint: Endpoint
+    ) -> Delivered | Failed:
         if not endpoint.configured and not self._may_name(endpoint.target):
             return Failed("the operator does not allow this address any longer")
         settings = self._settings
         mail = email_message(
-            summarize(message.document, self._base_url),
-            event_id=message.id,
+            summary,
+            event_id=event_id,
             sender=settings.sender,
             recipient=endpoint.target,
-            sent_at=message.sent_at,
+            sent_at=sent_at,
         )
         try:
             _, response = await aiosmtplib.send(

@@ -41,6 +41,7 @@ def _plain_text(summary: Summary) -> str:
         summary.title,
         summary.text,
         "\n".join(f"{name}: {value}" for name, value in summary.facts),
+        "\n".join(f"- {text}\n  {link}" for text, link in summary.items),
         "\n".join(f"  {line}" for line in summary.changes),
         f"{summary.link_text}: {summary.link}",
     ]
@@ -51,10 +52,14 @@ def _html(summary: Summary) -> str:
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in summary.facts
     )
+    items = "".join(
+        f'<li><a href="{escape(link)}">{escape(text)}</a></li>' for text, link in summary.items
+    )
     parts = [
         f"<h2>{escape(summary.title)}</h2>",
         f"<p>{escape(summary.text)}</p>" if summary.text else "",
         f"<table>{rows}</table>" if rows else "",
+        f"<ul>{items}</ul>" if items else "",
         f"<pre>{escape(chr(10).join(summary.changes))}</pre>" if summary.changes else "",
         f'<p><a href="{escape(summary.link)}">{escape(summary.link_text)}</a></p>',
     ]

@@ -6,6 +6,7 @@ may add keys to ``data``, but never remove or change one.
 
 from collections.abc import Mapping
 
+from channels.digest import DAILY, PERIODS
 from channels.envelope import dataschema
 from channels.selection import WAITING
 from engine.words import Json, ObservedState, ResourceAction
@@ -220,6 +221,11 @@ _QUIET_HOURS: Json = fields(
 )
 
 
+_DIGEST: Json = fields(
+    {"every": one_of(*PERIODS, DAILY), "at": TEXT_OR_NULL, "timezone": TEXT_OR_NULL}
+)
+
+
 def _of_subscription(state: str | None) -> Json:
     return {
         "subscription": fields(
@@ -232,7 +238,7 @@ def _of_subscription(state: str | None) -> Json:
             **_FILTERS,
             "ordered": FLAG,
             },
-            {"nested": FLAG, "quiet_hours": or_null(_QUIET_HOURS)},
+            {"nested": FLAG, "quiet_hours": or_null(_QUIET_HOURS), "digest": or_null(_DIGEST)},
         ),
         "by": TEXT,
         "reason": TEXT,

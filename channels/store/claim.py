@@ -32,7 +32,7 @@ READ_CLAIMED = """
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
        s.channel, s.target, s.ordered, s.name, s.origin, s.owner as s_owner, s.owner_id,
        s.owner_roles, s.project as s_project,
-       s.secrets, s.rotated_at, s.quiet_hours,
+       s.secrets, s.rotated_at, s.quiet_hours, s.digest, c.digest_at,
        k.name as stack_name, k.owner, coalesce(r.tags, k.tags) as tags,
        k.created_at as stack_created_at, k.path as stack_path, k.root_id, r.name as root_name,
        now() as now,
@@ -191,6 +191,8 @@ def _pending_delivery(
         now=row["now"],
         quiet_hours=row["quiet_hours"],
         expires_at=_fixed_deadline(row),
+        digest=row["digest"],
+        digest_at=row["digest_at"],
         automation=answerer(dict(row) | {"id": row["subscription_id"], "owner": row["s_owner"]}),
     )
 

@@ -40,11 +40,12 @@ update delivery d
        attempts = d.attempts - (s.unattempted or s.postponed)::integer,
        next_at = case when s.state = 'pending' and not s.unattempted
                       then clock_timestamp() + make_interval(secs => s.wait) end,
-       ended_at = case when s.state <> 'pending' then clock_timestamp() end
+       ended_at = case when s.state <> 'pending' then clock_timestamp() end,
+       digest_at = coalesce(s.digest_at, d.digest_at), digest_taken = false
   from unnest($1::uuid[], $2::integer[], $3::text[], $4::integer[],
               $5::text[], $6::text[], $7::float8[], $8::boolean[],
-              $9::boolean[])
-       s (id, claim, state, code, error, response, wait, unattempted, postponed)
+              $9::boolean[], $10::timestamptz[])
+       s (id, claim, state, code, error, response, wait, unattempted, postponed, digest_at)
  where d.id = s.id and d.claim = s.claim and d.state = 'pending'
 returning d.id
 """
@@ -196,7 +197,7 @@ _PAIR: _Columns = (lambda o: o.key.subscription_id, lambda o: o.key.stack_id)
 _WRITTEN: _Columns = (
     lambda o: o.key.id, lambda o: o.key.claim, lambda o: o.state, lambda o: o.code,
     lambda o: o.error, lambda o: o.response, lambda o: o.wait, lambda o: o.unattempted,
-    lambda o: o.postponed,
+    lambda o: o.postponed, lambda o: o.digest_at,
 )  # fmt: skip
 _RECORDED: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,

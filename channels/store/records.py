@@ -38,7 +38,7 @@ class NewSubscription:
 
     keeps_secret: an existing subscription keeps its secret, and `secret` is for a new one. name: in
     the settings. owner: the principal for whom it answers hooks. quiet_hours: days, from, to and
-    timezone of a subscription for people.
+    timezone of a subscription for people. digest: every, at and timezone of one.
     """
 
     id: UUID
@@ -53,13 +53,14 @@ class NewSubscription:
     name: str = ""
     owner: Principal = UNKNOWN_PRINCIPAL
     quiet_hours: Json = None
+    digest: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChange:
     """The values that a PATCH changes; None: unchanged. owner: set if anything but the state
     changes: the principal of the request becomes the owner. sets_quiet_hours: `quiet_hours` is the
-    new value, and None removes it."""
+    new value, and None removes it; sets_digest: the same for `digest`."""
 
     target: str | None = None
     events: list[str] | None = None
@@ -74,6 +75,8 @@ class SubscriptionChange:
     owner: Principal | None = None
     quiet_hours: Json = None
     sets_quiet_hours: bool = False
+    digest: Json = None
+    sets_digest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class SubscriptionRecord:
     name: str
     owner: str
     quiet_hours: Json = None
+    digest: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,8 @@ class PendingDelivery:
     events about hooks, with the deadline that applies if this attempt succeeds. secrets: newest
     first. automation: the subscription as an answerer, without the current rights of its owner.
     undecryptable: why `secrets` is empty, or "". quiet_hours: as stored. expires_at: the deadline
-    of a waiting hook if this attempt cannot move it.
+    of a waiting hook if this attempt cannot move it. digest: as stored. digest_at: the digest for
+    which the delivery has waited.
     """
 
     key: Key
@@ -195,6 +200,13 @@ class PendingDelivery:
     undecryptable: str = ""
     quiet_hours: Json = None
     expires_at: datetime | None = None
+    digest: Json = None
+    digest_at: datetime | None = None
+
+    @property
+    def in_digest(self) -> bool:
+        """Whether it is a part of a digest that is due."""
+        return self.digest is not None and self.digest_at is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +217,7 @@ class DeliveryResult:
     retry until the delivery is dead if all retries fail. target: without secrets. gone: the
     endpoint reported that it is permanently gone. unattempted: there was no attempt, because an
     earlier ordered delivery failed or the run took too long. postponed: no attempt, because of
-    quiet hours, which end after `wait` seconds.
+    quiet hours or a digest: it is due after `wait` seconds. digest_at: that digest.
     """
 
     key: Key
@@ -225,6 +237,7 @@ class DeliveryResult:
     gone: bool = False
     unattempted: bool = False
     postponed: bool = False
+    digest_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -74,6 +74,7 @@ class SubscriptionEvent:
             "nested": chosen.nested,
             "ordered": one.ordered,
             "quiet_hours": one.quiet_hours,
+            "digest": one.digest,
             "by": self.by,
         }
 

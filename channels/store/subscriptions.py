@@ -27,13 +27,13 @@ from engine.words import Json
 #: The columns of a `SubscriptionRecord`.
 COLUMNS = """id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
        state, reason, origin, stack_id, nested, removed_at_sequence, failures, created_at, name,
-       owner, quiet_hours"""
+       owner, quiet_hours, digest"""
 INSERT = f"""
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
-                          owner_id, owner_roles, quiet_hours)
+                          owner_id, owner_roles, quiet_hours, digest)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14, $15, $16, $17, $18, $19, $20)
+        $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 returning {COLUMNS}
 """  # noqa: S608 - of constants
 READ = f"""
@@ -74,7 +74,8 @@ update subscription
        failures = case when $10 = 'enabled' then 0 else failures end,
        owner = coalesce($13, owner), owner_id = coalesce($14, owner_id),
        owner_roles = coalesce($15, owner_roles),
-       quiet_hours = case when $16 then $17 else quiet_hours end
+       quiet_hours = case when $16 then $17 else quiet_hours end,
+       digest = case when $18 then $19 else digest end
  where project = $1 and id = $2
 returning {COLUMNS}
 """  # noqa: S608 - of constants
@@ -90,6 +91,12 @@ update delivery set next_at = clock_timestamp(), error = null
    and starts_with(error, $2)
    and substr(error, length($2) + 1) collate "C"
        > to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+"""
+#: Those that wait for a digest in the future.
+RELEASE_GATHERED = """
+update delivery set next_at = clock_timestamp(), error = null, digest_at = null
+ where subscription_id = any ($1::uuid[]) and state = 'pending'
+   and digest_at > clock_timestamp() and next_at > clock_timestamp() and not digest_taken
 """
 WAKE = "select pg_notify('headgate_delivery', '')"
 LOCK_ONE = f"""
@@ -124,7 +131,7 @@ def columns_of(new: NewSubscription) -> tuple[Any, ...]:
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered,
         encrypted_secret(new.secret, new.project, new.id),
         new.origin, list(chosen.tags), chosen.stack_id, chosen.nested, new.name, new.owner.name,
-        new.owner.id, list(new.owner.roles), new.quiet_hours,
+        new.owner.id, list(new.owner.roles), new.quiet_hours, new.digest,
     )  # fmt: skip
 
 
@@ -157,16 +164,22 @@ async def update(
             CHANGE, project, subscription_id, change.target, change.events, change.stacks,
             change.resources, change.types, change.points, change.ordered, change.state,
             change.tags, change.nested, *_owner(change.owner),
-            change.sets_quiet_hours, change.quiet_hours,
+            change.sets_quiet_hours, change.quiet_hours, change.sets_digest, change.digest,
         )  # fmt: skip
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
-        if change.sets_quiet_hours:
-            await conn.execute(RELEASE_HELD, [subscription_id], HELD)
+        if change.sets_quiet_hours or change.sets_digest:
+            await _release(conn, [subscription_id])
         now = record_of(row)
         await record_subscription_events(conn, events_of_change(before, now, by))
         await conn.execute(WAKE)
         return now
+
+
+async def _release(conn: Connection, ids: Sequence[UUID]) -> None:
+    """Send what quiet hours and digests of subscriptions hold; the new ones apply to it."""
+    await conn.execute(RELEASE_HELD, ids, HELD)
+    await conn.execute(RELEASE_GATHERED, ids)
 
 
 def decrypted_secrets(stored: Json, project: str, subscription_id: UUID) -> tuple[str, ...]:
@@ -252,17 +265,17 @@ select {COLUMNS}
 CONFIGURE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
-                          owner_id, owner_roles, quiet_hours)
+                          owner_id, owner_roles, quiet_hours, digest)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14, $15, $16, $17, $18, $19, $20)
+        $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 on conflict (id) do update
    set project = excluded.project, channel = excluded.channel, target = excluded.target,
        events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
        types = excluded.types, points = excluded.points, tags = excluded.tags,
        ordered = excluded.ordered, nested = excluded.nested, name = excluded.name,
-       quiet_hours = excluded.quiet_hours,
+       quiet_hours = excluded.quiet_hours, digest = excluded.digest,
        owner = '', owner_id = '', owner_roles = '{}', origin = 'configuration',
-       secrets = case when $21 or excluded.secrets -> 0 = subscription.secrets -> 0
+       secrets = case when $22 or excluded.secrets -> 0 = subscription.secrets -> 0
                       then subscription.secrets else excluded.secrets end,
        state = 'enabled', reason = '', failures = 0
 """
@@ -270,7 +283,7 @@ on conflict (id) do update
 
 async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) -> None:
     """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
-    `keeps_secret`. Changed quiet hours release what they held."""
+    `keeps_secret`. Changed quiet hours and digests release what they held."""
     async with conn.transaction():
         before = await _lock_configured(conn)
         removed = sorted(before.keys() - {new.id for new in subscriptions})
@@ -285,9 +298,10 @@ async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) 
         after = await _lock_configured(conn)
         changed = [
             name for name in before.keys() & after.keys()
-            if before[name].quiet_hours != after[name].quiet_hours
+            if (before[name].quiet_hours, before[name].digest)
+            != (after[name].quiet_hours, after[name].digest)
         ]  # fmt: skip
-        await conn.execute(RELEASE_HELD, changed, HELD)
+        await _release(conn, changed)
         changes = (
             events_of_change(before.get(name), one, "configuration") for name, one in after.items()
         )

@@ -26,8 +26,8 @@ Id = Annotated[
     ),
 ]
 NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
-         "nested", "ordered", "quiet_hours", "state", "reason", "origin", "stack_id", "created_at",
-         "secret")  # fmt: skip
+         "nested", "ordered", "quiet_hours", "digest", "state", "reason", "origin", "stack_id",
+         "created_at", "secret")  # fmt: skip
 
 
 def _globs(which: str) -> Any:
@@ -57,7 +57,9 @@ Quiet = Annotated[
 ]
 Zone = Annotated[
     str | None,
-    typer.Option("--timezone", help="Time zone of --quiet-hours, such as Europe/Berlin."),
+    typer.Option(
+        "--timezone", help="Time zone of --quiet-hours and --digest-at, such as Europe/Berlin."
+    ),
 ]
 Days = Annotated[
     str | None,
@@ -68,12 +70,47 @@ Days = Annotated[
 ]
 
 
+Period = Annotated[
+    str | None,
+    typer.Option(
+        "--digest",
+        metavar="PERIOD",
+        help="Gather what needs no answer sooner in one message: 15m, 1h or daily; for slack,"
+        " teams, email.",
+    ),
+]
+DigestAt = Annotated[
+    str | None,
+    typer.Option("--digest-at", metavar="TIME", help="Time of a daily digest, such as 08:00."),
+]
+
+
+def _schedule(
+    times: str | None,
+    timezone: str | None,
+    days: str | None,
+    period: str | None,
+    at: str | None,
+) -> dict[str, Json]:
+    """Quiet hours and digest, as a part of the request's body."""
+    if timezone is not None and times is None and at is None:
+        stop("--timezone needs --quiet-hours or --digest-at", ExitCode.USAGE)
+    return _quiet_hours(times, timezone, days) | _digest(period, at, timezone)
+
+
+def _digest(period: str | None, at: str | None, timezone: str | None) -> dict[str, Json]:
+    if at is not None and period != "daily":
+        stop("--digest-at needs --digest daily", ExitCode.USAGE)
+    if period is None:
+        return {}
+    zone = {"timezone": timezone} if timezone is not None else {}
+    return {"digest": period if at is None else {"every": period, "at": at} | zone}
+
+
 def _quiet_hours(times: str | None, timezone: str | None, days: str | None) -> dict[str, Json]:
-    """As a part of the request's body."""
     if times is None:
-        for option, value in (("--timezone", timezone), ("--days", days)):
-            if value is not None:
-                stop(f"{option} needs --quiet-hours", ExitCode.USAGE)
+        if days is not None:
+            stop("--days needs --quiet-hours", ExitCode.USAGE)
         return {}
     start, dash, end = times.partition("-")
     if not dash:
@@ -124,11 +161,13 @@ def create(
     quiet_hours: Quiet = None,
     timezone: Zone = None,
     days: Days = None,
+    digest: Period = None,
+    digest_at: DigestAt = None,
 ) -> None:
     """Create a subscription and print its signing secret, which is not shown again."""
     body: dict[str, Json] = {"channel": channel, "target": target, "nested": nested}
-    body |= asdict(filters) | _quiet_hours(quiet_hours, timezone, days)
-    body["ordered"] = not unordered and "quiet_hours" not in body
+    body |= asdict(filters) | _schedule(quiet_hours, timezone, days, digest, digest_at)
+    body["ordered"] = not unordered and body.keys().isdisjoint(("quiet_hours", "digest"))
     created = _call(server, "POST", body=body)
     print_result(created, server.format, lambda: output.fields(created, NAMES))
 
@@ -179,6 +218,9 @@ def change(
     no_quiet_hours: Annotated[
         bool, typer.Option("--no-quiet-hours", help="Remove the quiet hours.")
     ] = False,
+    digest: Period = None,
+    digest_at: DigestAt = None,
+    no_digest: Annotated[bool, typer.Option("--no-digest", help="Remove the digest.")] = False,
 ) -> None:
     """Change a subscription; options that you do not name keep their values."""
     globs = asdict(filters)
@@ -189,7 +231,9 @@ def change(
     body |= {"target": target} if target is not None else {}
     body |= {"nested": nested} if nested is not None else {}
     body |= {"ordered": ordered} if ordered is not None else {}
-    body |= {"quiet_hours": None} if no_quiet_hours else _quiet_hours(quiet_hours, timezone, days)
+    body |= _schedule(quiet_hours, timezone, days, digest, digest_at)
+    body |= {"quiet_hours": None} if no_quiet_hours else {}
+    body |= {"digest": None} if no_digest else {}
     if not body:
         stop("name at least one option to change", ExitCode.USAGE)
     changed = _call(server, "PATCH", which, body=body)

@@ -359,6 +359,7 @@ def configured_subscriptions(settings: Settings) -> Sequence[NewSubscription]:
             ),
             ordered=one.ordered,
             quiet_hours=window.as_section() if (window := one.quiet_window(Findings())) else None,
+            digest=digest.as_section() if (digest := one.parsed_digest(Findings())) else None,
             secret=one.secret.get_secret_value() or new_secret(),
             origin=Origin.CONFIGURATION,
             keeps_secret=not one.secret.get_secret_value(),

@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from channels.digest import Digest, read_digest
 from channels.email.relay import Encryption, is_email_address
 from channels.quiet_hours import read_quiet_hours
 from engine import errors
@@ -525,12 +526,14 @@ class Subscription(Section):
     nested: bool = True
     ordered: bool = True
     quiet_hours: Mapping[str, Any] = {}
+    digest: Any = ""
     secret: SecretStr = SecretStr("")
 
     @model_validator(mode="after")
     def _check_quiet_hours(self) -> Self:
         findings = Findings()
         self.quiet_window(findings)
+        self.parsed_digest(findings)
         for one in findings.all:
             raise invalid(one.reason, one.remedy, *one.place.split("."))
         return self
@@ -538,6 +541,10 @@ class Subscription(Section):
     def quiet_window(self, findings: Findings) -> WeeklyWindow | None:
         value = self.quiet_hours or None
         return read_quiet_hours(value, "quiet_hours", self.channel, findings, ordered=self.ordered)
+
+    def parsed_digest(self, findings: Findings) -> Digest | None:
+        value = self.digest or None
+        return read_digest(value, "digest", self.channel, findings, ordered=self.ordered)
 
 
 class ProjectQuotas(Section):

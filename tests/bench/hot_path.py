@@ -39,7 +39,7 @@ PATTERNS = (
     *(f"channels/{name}.py" for name in ("delivery_queue", "dispatcher", "result_writer")),
     *(
         f"channels/store/{name}.py"
-        for name in ("claim", "deliveries", "delivery_results", "publish", "stream")
+        for name in ("claim", "deliveries", "delivery_results", "digests", "publish", "stream")
     ),
 )  # fmt: skip
 #: The digest of a file if parts of one document were measured with different versions of it.

@@ -115,6 +115,32 @@ async def test_quiet_hours_are_set_shown_and_removed(visitor: Visitor, http: Htt
     assert found["quiet_hours"] is None
 
 
+async def test_a_digest_is_set_shown_and_removed(visitor: Visitor, http: Http) -> None:
+    body = {"channel": "slack", "target": "http://127.0.0.1:9/room"}
+    _, created = await http.call("POST", "/subscriptions", body)
+    page = await visitor.open("subscriptions", created["id"])
+    await page.get_by_role("button", name="Edit…").click()
+    period = page.get_by_label("Period")
+    await expect(page.get_by_label("Send at")).to_have_count(0)
+    await period.select_option("daily")
+    await page.get_by_label("Send at").fill("8 Uhr")
+    await page.get_by_label("Zone of the digest").fill("Europe/Berlin")
+    await page.get_by_role("button", name="Save").click()
+    await expect(period).to_have_accessible_description(re.compile("is not a time of day"))
+    assert await visitor.violations() == []
+    await page.get_by_label("Send at").fill("08:00")
+    await page.get_by_role("button", name="Save").click()
+    shown = page.get_by_text("daily at 08:00 Europe/Berlin")
+    await expect(shown).to_be_visible()
+    await page.get_by_role("button", name="Edit…").click()
+    await expect(period).to_have_value("daily")
+    await period.select_option("")
+    await page.get_by_role("button", name="Save").click()
+    await expect(shown).to_have_count(0)
+    _, found = await http.call("GET", f"/subscriptions/{created['id']}")
+    assert found["digest"] is None
+
+
 async def eventually_received(receiver: Any, many: int) -> None:
     async def received() -> bool:
         return len(receiver.received) >= many

@@ -191,6 +191,11 @@ def test_quiet_hours_are_set_and_removed(server: ServerProcess) -> None:
     assert later["quiet_hours"]["from"] == "23:30"
     assert later["quiet_hours"]["days"] == ["mon", "tue", "wed", "sun"]
     assert headgate_json(server, *change, "--no-quiet-hours")["quiet_hours"] is None
+    daily = ("--digest", "daily", "--digest-at", "08:00", "--timezone", "Europe/Berlin")
+    stored = {"every": "daily", "at": "08:00", "timezone": "Europe/Berlin"}
+    assert headgate_json(server, *change, *daily)["digest"] == stored
+    assert headgate_json(server, *change, "--digest", "15m")["digest"]["every"] == "15m"
+    assert headgate_json(server, *change, "--no-digest")["digest"] is None
     headgate(server, "subscription", "delete", output["id"], "--yes")
 
 

@@ -150,7 +150,7 @@ class EngineRows:
 
     async def subscription(
         self, target: str, *, ordered: bool = True, project: str = "", channel: str = "webhook",
-        quiet_hours: Json = None, **selection: Any,
+        quiet_hours: Json = None, digest: Json = None, **selection: Any,
     ) -> NewSubscription:  # fmt: skip
         new = NewSubscription(
             id=uuid4(),
@@ -161,6 +161,7 @@ class EngineRows:
             ordered=ordered,
             secret=secret_of(uuid4().bytes + uuid4().bytes),
             quiet_hours=quiet_hours,
+            digest=digest,
         )
         async with self.database.connection() as conn:
             await subscriptions.create(conn, new, "ann")

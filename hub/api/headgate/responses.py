@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType, TypedDict
 
+from channels.digest import DAILY, PERIODS
 from engine.store.observer.observation_credentials import STATES as STATES_OF_CREDENTIALS
 from engine.store.stacks.stack_overview import STATES
 from engine.words import (
@@ -126,6 +127,14 @@ class AddedBreakpoints(PassedBreakpoints):
 QuietHours = TypedDict("QuietHours", {"days": list[str], "from": str, "to": str, "timezone": str})
 
 
+class Digest(TypedDict):
+    """at, timezone: of a daily digest; else null."""
+
+    every: Annotated[str, one_of((*PERIODS, DAILY))]
+    at: str | None
+    timezone: str | None
+
+
 class Subscription(TypedDict):
     id: Uuid
     channel: str
@@ -139,6 +148,7 @@ class Subscription(TypedDict):
     nested: bool
     ordered: bool
     quiet_hours: QuietHours | None
+    digest: Digest | None
     state: Annotated[str, one_of(("enabled", "disabled"))]
     reason: str
     origin: Annotated[str, one_of(("api", "configuration", "environment"))]

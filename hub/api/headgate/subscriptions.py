@@ -9,6 +9,7 @@ from aiohttp import web
 from pydantic import Field
 
 from channels.contract import Delivered
+from channels.digest import read_digest
 from channels.quiet_hours import read_quiet_hours
 from channels.selection import Selection
 from channels.store import deliveries, secret_rotation, subscriptions
@@ -51,7 +52,8 @@ Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Fie
 class CreateSubscription(Body):
     """A new subscription. An empty list selects everything.
 
-    ordered: true by default, and false with quiet_hours."""
+    ordered: true by default, and false with quiet_hours or digest. digest: 15m, 1h, daily, or
+    every, at and timezone."""
 
     channel: Annotated[str, Field(min_length=1, max_length=100)] = "webhook"
     target: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -64,10 +66,11 @@ class CreateSubscription(Body):
     nested: bool = True
     ordered: bool | None = None
     quiet_hours: dict[str, Json] | None = None
+    digest: str | dict[str, Json] | None = None
 
 
 class UpdateSubscription(Body):
-    """Absent fields keep their values. quiet_hours: null removes them."""
+    """Absent fields keep their values. quiet_hours, digest: null removes them."""
 
     target: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     events: Globs | None = None
@@ -79,6 +82,7 @@ class UpdateSubscription(Body):
     nested: bool | None = None
     ordered: bool | None = None
     quiet_hours: dict[str, Json] | None = None
+    digest: str | dict[str, Json] | None = None
     state: Literal["enabled", "disabled"] | None = None
 
 
@@ -103,8 +107,9 @@ async def create(request: web.Request) -> web.Response:
     new = await read_model(request, CreateSubscription)
     context, project = context_of(request), project_of(request)
     await channel_of(context, new.channel).check_target(new.target)
-    ordered = new.ordered if new.ordered is not None else new.quiet_hours is None
-    quiet_hours = _quiet_hours(new.quiet_hours, new.channel, ordered=ordered)
+    at_once = new.quiet_hours is None and new.digest is None
+    ordered = new.ordered if new.ordered is not None else at_once
+    quiet_hours, digest = _schedule(new.quiet_hours, new.digest, new.channel, ordered=ordered)
     subscription_id, secret = context.new_id(), context.new_secret()
     async with context.database.transaction() as conn:
         row = await subscriptions.create(
@@ -127,6 +132,7 @@ async def create(request: web.Request) -> web.Response:
                 secret=secret,
                 owner=identity.principal,
                 quiet_hours=quiet_hours,
+                digest=digest,
             ),
             identity.name,
         )
@@ -189,7 +195,7 @@ async def change(request: web.Request) -> web.Response:
     if body.target is not None:
         await channel_of(context, one.channel).check_target(body.target)
     fields = body.model_dump(exclude_none=True)
-    fields |= _quiet_hours_change(body, one)
+    fields |= _schedule_change(body, one)
     if "state" in fields:
         fields["state"] = SubscriptionState(fields["state"])
     async with context.database.connection() as conn:
@@ -203,25 +209,35 @@ async def change(request: web.Request) -> web.Response:
     return json_response(document(updated or one))
 
 
-def _quiet_hours(value: Json, channel: str, *, ordered: bool) -> Json:
-    """As they are stored. Raises Invalid."""
+def _schedule(quiet_hours: Json, digest: Json, channel: str, *, ordered: bool) -> tuple[Json, Json]:
+    """Quiet hours and digest as they are stored. Raises Invalid."""
     findings = Findings()
-    window = read_quiet_hours(value, "quiet_hours", channel, findings, ordered=ordered)
+    window = read_quiet_hours(quiet_hours, "quiet_hours", channel, findings, ordered=ordered)
+    gathered = read_digest(digest, "digest", channel, findings, ordered=ordered)
     if findings.all:
         raise Invalid([replace(one, code="Invalid") for one in findings.all])
-    return window.as_section() if window else None
+    return (
+        window.as_section() if window else None,
+        gathered.as_section() if gathered else None,
+    )
 
 
-def _quiet_hours_change(body: UpdateSubscription, one: SubscriptionRecord) -> dict[str, Any]:
-    """Fields of a `SubscriptionChange`. New quiet hours end the order. Raises Invalid."""
-    sets = "quiet_hours" in body.model_fields_set
-    hours = body.quiet_hours if sets else one.quiet_hours
-    ordered = bool(body.ordered) if sets and hours is not None else body.ordered is True
-    stored = _quiet_hours(hours, one.channel, ordered=ordered)
-    if not sets:
-        return {}
-    fields: dict[str, Any] = {"quiet_hours": stored, "sets_quiet_hours": True}
-    return fields | ({"ordered": False} if stored is not None else {})
+def _schedule_change(body: UpdateSubscription, one: SubscriptionRecord) -> dict[str, Any]:
+    """Fields of a `SubscriptionChange`. New quiet hours and digests end the order. Raises
+    Invalid."""
+    sets_hours = "quiet_hours" in body.model_fields_set
+    sets_digest = "digest" in body.model_fields_set
+    hours = body.quiet_hours if sets_hours else one.quiet_hours
+    digest = body.digest if sets_digest else one.digest
+    begins = (sets_hours and hours is not None) or (sets_digest and digest is not None)
+    ordered = bool(body.ordered) if begins else body.ordered is True
+    stored_hours, stored_digest = _schedule(hours, digest, one.channel, ordered=ordered)
+    fields: dict[str, Any] = {}
+    if sets_hours:
+        fields |= {"quiet_hours": stored_hours, "sets_quiet_hours": True}
+    if sets_digest:
+        fields |= {"digest": stored_digest, "sets_digest": True}
+    return fields | ({"ordered": False} if begins else {})
 
 
 async def delete(request: web.Request) -> web.Response:

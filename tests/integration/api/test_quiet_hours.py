@@ -64,9 +64,43 @@ async def test_new_quiet_hours_end_the_order(run: Program) -> None:
     assert "ordered deliveries" in error_text(response["error"])
 
 
+async def test_digests_are_created_changed_and_removed(run: Program) -> None:
+    one = await created(run, digest="15m")
+    period = {"every": "15m", "at": None, "timezone": None}
+    assert (one["digest"], one["quiet_hours"], one["ordered"]) == (period, None, False)
+    path = f"/subscriptions/{one['id']}"
+    daily = {"every": "daily", "at": "08:00", "timezone": "Europe/Berlin"}
+    _, changed = await run.call("PATCH", path, {"digest": daily, "quiet_hours": NIGHT})
+    assert (changed["digest"], changed["quiet_hours"]) == (daily, STORED)
+    _, same = await run.call("PATCH", path, {"events": ["headgate.hook.*"]})
+    assert same["digest"] == daily
+    status, response = await run.call("PATCH", path, {"ordered": True})
+    assert status == 400
+    assert "digest" in error_text(response["error"])
+    _, removed = await run.call("PATCH", path, {"digest": None, "quiet_hours": None})
+    assert removed["digest"] is None
+    assert (await run.call("PATCH", path, {"ordered": True}))[0] == 200
+    _, again = await run.call("PATCH", path, {"digest": "1h"})
+    assert (again["digest"]["every"], again["ordered"]) == ("1h", False)
+
+
+async def test_subscriptions_of_the_operator_have_digests(database_url: str) -> None:
+    section = {"project": "default", "channel": "slack", "target": TARGET, "ordered": False}
+    for digest, every in (("daily", "daily"), ({"every": "1h"}, "1h"), ("", None)):
+        settings = {"subscriptions": [section | {"digest": digest}]}
+        async with program(database_url, settings) as run:
+            _, listed = await run.call("GET", "//v1/default/subscriptions")
+        (one,) = listed["subscriptions"]
+        assert (one["digest"] or {}).get("every") == every
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
+        ({"channel": "webhook", "digest": "15m"}, 'for the channel "webhook"'),
+        ({"ordered": True, "digest": "15m"}, "ordered deliveries"),
+        ({"digest": "20m"}, '"20m" is not a period'),
+        ({"digest": {"every": "1h", "at": "08:00"}}, "digest.at"),
         ({"channel": "webhook", "quiet_hours": NIGHT}, 'for the channel "webhook"'),
         ({"ordered": True, "quiet_hours": NIGHT}, "ordered deliveries"),
         ({"quiet_hours": NIGHT | {"from": "late"}}, "quiet_hours.from"),

@@ -28,7 +28,7 @@ HOOK: Json = {"at": "a", "on": ["pre-create"]}
 USERS: Json = [
     {"id": ADA, "user": "ada", "roles": ["approver"]},
     {"id": BOB, "user": "bob", "roles": ["approver", "dba"]},
-    {"id": EVE, "user": "eve", "roles": ["author"], "projects": ["other"]},
+    {"id": EVE, "user": "eve", "roles": ["approver"], "projects": ["other"]},
 ]
 
 

@@ -205,6 +205,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0076_observation_credentials.sql",
         "0077_events_by_resource.sql",
         "0078_slack_requests.sql",
+        "0079_digests.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

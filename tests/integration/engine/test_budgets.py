@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from channels.store.delivery_results import write_results
+from channels.store.digests import gather
 from channels.store.publish import publish
 from channels.store.records import PendingDelivery
 from engine.principal import principal_of_name
@@ -247,6 +248,24 @@ async def test_deliver(meter: Meter) -> None:
         check(found, budget)
 
 
+async def test_gather_a_digest(meter: Meter) -> None:
+    """A digest of any size is claimed in one statement."""
+    rows = EngineRows(meter.database)
+    stack = await rows.stack("s")
+    digest = {"every": "1h", "at": None, "timezone": None}
+    one = await rows.subscription("a@b.test", channel="email", ordered=False, digest=digest)
+    gathered = []
+    for count in (1, 40):
+        for _ in range(count):
+            await rows.record(stack, resource_event("a"))
+        await publish(meter.database, horizon=horizon, limit=100)
+        await rows.value("update delivery set digest_at = now(), digest_taken = false returning 1")
+        taken = await meter.cost(lambda: gather(meter.database, one.id, [], lease=30.0))
+        assert taken[:2] == GATHER, taken
+        gathered.append(taken.rows)
+    assert gathered == [1, 41]
+
+
 def delivery_steps(database: Database) -> list[Callable[[], Awaitable[Any]]]:
     claimed: list[PendingDelivery] = []
 
@@ -265,6 +284,8 @@ def horizon(channel: str) -> float:
 
 
 #: Publish, claim, settle.
+#: Round trips and commits, with the lock of the subscription.
+GATHER = (4, 1)
 DELIVERY = (Cost(11, 2, 4, 2_000), Cost(2, 1, 1, 800), Cost(6, 1, 1, 700))
 
 

@@ -123,7 +123,7 @@ drop function stack_tags;
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,
     provider_budget, provider_failure, failover_loss, oldest_program, trust,
-    observation_credential;
+    observation_credential, slack_request;
 alter table process drop column version, drop column migration, drop column routines,
     drop column labels;
 alter table node drop column label;
@@ -133,7 +133,8 @@ drop table labelled_work;
 alter table token drop column subject cascade;
 alter table credential drop column trust;
 drop index traversal_repairs;
-alter table subscription drop column quiet_hours;
+alter table subscription drop column quiet_hours, drop column digest;
+alter table delivery drop column digest_at cascade, drop column digest_taken cascade;
 drop table project_usage, usage_roll_up, observer_usage, resource_sample, usage_feed;
 delete from migration where name >= '0041';
 delete from routines; -- the views that were dropped are created again

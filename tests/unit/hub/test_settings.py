@@ -258,6 +258,8 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
          "such as DEPLOY_*", ""),
         ("[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nname = 'a b'", 4,
          "[[subscriptions]] 1, name", "must be a name such as deploy-bot", ""),
+        (f"{CHAT}ordered = false\ndigest = '20m'", 6,
+         "[[subscriptions]] 1, digest", "is not a period", "15m, 1h, daily"),
         (f"{CHAT}ordered = false\nquiet_hours = {{from = '22:00', to = '7'}}", 6,
          "[[subscriptions.quiet_hours]] 1, to", "is not a time of day", ""),
         (f"{CHAT}ordered = false\nquiet_hours = {{from = '22:00', to = '07:00', day = 'mon'}}", 6,

@@ -28,6 +28,8 @@ export function filterTexts(subscription) {
   if (!subscription.ordered) texts.push({ label: "unordered", globs: "" });
   const quiet = subscription.quiet_hours;
   if (quiet) texts.push({ label: "quiet hours", globs: quietText(quiet) });
+  const { digest } = subscription;
+  if (digest) texts.push({ label: "digest", globs: digestText(digest) });
   return texts;
 }
 
@@ -37,7 +39,13 @@ function quietText(quiet) {
   return `${quiet.from} to ${quiet.to} ${quiet.timezone}${days}`;
 }
 
-/** Channels with quiet hours. */
+/** For example "daily at 08:00 Europe/Berlin". @param {import("./types.js").Digest} digest */
+function digestText(digest) {
+  if (digest.every === "daily") return `daily at ${digest.at} ${digest.timezone}`;
+  return digest.every === "1h" ? "every hour" : "every 15 minutes";
+}
+
+/** Channels with quiet hours and digests. */
 export const QUIET_CHANNELS = new Set(["email", "slack", "teams"]);
 
 /**
@@ -53,6 +61,21 @@ function quietHours(form, channel) {
   const days = globs(text("quiet-days"));
   const quiet = { from, to, ...(timezone && { timezone }), ...(days.length > 0 && { days }) };
   return { quiet_hours: quiet, ordered: false };
+}
+
+/**
+ * The digest in the form, null without one, and nothing if the channel has none. It ends the order.
+ * @param {FormData} form @param {string} channel
+ */
+function digestOf(form, channel) {
+  if (!QUIET_CHANNELS.has(channel)) return {};
+  /** @param {string} name */
+  const text = (name) => String(form.get(name) ?? "").trim();
+  const every = text("digest");
+  if (!every) return { digest: null };
+  if (every !== "daily") return { digest: every, ordered: false };
+  const [at, timezone] = [text("digest-at"), text("digest-timezone")];
+  return { digest: { every, ...(at && { at }), ...(timezone && { timezone }) }, ordered: false };
 }
 
 /**
@@ -82,6 +105,7 @@ export function requestBody(form, channel) {
     nested: form.has("nested"),
     ordered: form.has("ordered"),
     ...quietHours(form, channel),
+    ...digestOf(form, channel),
   };
 }
 

@@ -21,7 +21,7 @@ const CHANNELS = {
 };
 /** Channels whose receivers verify signatures. */
 const SIGNED = new Set(["webhook", "amqp"]);
-const FIELDS = ["channel", "target", "quiet_hours", ...FILTERS.map(([filter]) => filter)];
+const FIELDS = ["channel", "target", "quiet_hours", "digest", ...FILTERS.map(([filter]) => filter)];
 
 /** @param {{project: string}} props */
 export function NewSubscription({ project }) {
@@ -113,7 +113,11 @@ function Form({ subscription, channel, hint, word, leave, send, children }) {
       Include events of nested stacks</label>
     <label class="row"><input type="checkbox" name="ordered" defaultChecked=${subscription?.ordered ?? true} />
       Deliver the events of each stack in order (each waits for the one before it)</label>
-    ${QUIET_CHANNELS.has(channel) && html`<${QuietFields} quiet=${subscription?.quiet_hours ?? null} error=${byField.quiet_hours} />`}
+    ${
+      QUIET_CHANNELS.has(channel) &&
+      html`<${QuietFields} quiet=${subscription?.quiet_hours ?? null} error=${byField.quiet_hours} />
+      <${DigestFields} digest=${subscription?.digest ?? null} error=${byField.digest} />`
+    }
     ${rest && html`<${ProblemBox} error=${rest} />`}
     <div class="row">
       <button class="first" disabled=${busy.value}>${word}</button>
@@ -154,6 +158,51 @@ function QuietFields({ quiet, error }) {
           html`<input name=${name} autocomplete="off" spellcheck=${false} defaultValue=${value} ...${needs} />`}
       <//>`,
     )}
+  </fieldset>`;
+}
+
+/** Periods of digests. @type {readonly [string, string][]} */
+const PERIODS = [
+  ["", "Each notification at once"],
+  ["15m", "Every 15 minutes"],
+  ["1h", "Every hour"],
+  ["daily", "Daily"],
+];
+
+/** @param {{digest: import("./types.js").Digest | null, error: string | undefined}} props */
+function DigestFields({ digest, error }) {
+  const every = useSignal(digest?.every ?? "");
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  /** @type {readonly [string, string, string, string][]} */
+  const fields = [
+    ["digest-at", "Send at", "For example 08:00", digest?.at ?? "09:00"],
+    [
+      "digest-timezone",
+      "Zone of the digest",
+      "For example Europe/Berlin",
+      digest?.timezone ?? here,
+    ],
+  ];
+  return html`<fieldset class="subscriptions-filters">
+    <legend>Digest</legend>
+    <p class="hint muted">One message for the notifications of a period. Hooks that expire before it are sent at once.</p>
+    <${Field} label="Period" error=${error}>
+      ${(/** @type {object} */ needs) => html`<select name="digest" value=${every.value} ...${needs}
+        onChange=${(/** @type {any} */ event) => {
+          every.value = event.target.value;
+        }}>
+        ${PERIODS.map(([key, text]) => html`<option key=${key} value=${key}>${text}</option>`)}
+      </select>`}
+    <//>
+    ${
+      every.value === "daily" &&
+      fields.map(
+        ([name, label, hint, value]) => html`<${Field} key=${name} label=${label} hint=${hint}>
+          ${(/** @type {object} */ needs) =>
+            html`<input name=${name} autocomplete="off" spellcheck=${false} defaultValue=${value} ...${needs} />`}
+        <//>`,
+      )
+    }
   </fieldset>`;
 }
 

@@ -3,6 +3,8 @@
  *
  * @typedef {{days: string[], from: string, to: string, timezone: string}} QuietHours
  *
+ * @typedef {{every: "15m" | "1h" | "daily", at: string | null, timezone: string | null}} Digest
+ *
  * @typedef {object} Subscription
  * @property {string} id
  * @property {string} channel
@@ -16,6 +18,7 @@
  * @property {boolean} nested
  * @property {boolean} ordered
  * @property {QuietHours | null} quiet_hours when deliveries are held
+ * @property {Digest | null} digest when notifications are sent together
  * @property {"enabled" | "disabled"} state
  * @property {string} reason why it is disabled
  * @property {"api" | "configuration" | "environment"} origin

@@ -1,0 +1,48 @@
+"""The deliveries that a digest gathers into one message.
+
+A delivery that waits for a digest has `digest_at`. At that time each of them is due, and several
+processes can claim some. The first one that locks the subscription takes all of them, also those
+that another process has claimed: that claim is outdated then, and the other process sends nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from channels.store.records import Key
+from engine.store.database import Database
+
+#: Deliveries of one message; those beyond it are in the next one.
+MAX_GATHERED: Final = 500
+
+LOCK = "select 1 from subscription where id = $1 for no key update"
+#: A delivery of a digest that another process is sending has `digest_taken` until its result is
+#: written, or its lease ends. $4: the deliveries whose attempt was counted when they were claimed.
+GATHER = """
+with due as materialized (
+    select d.id from delivery d
+     where d.subscription_id = $1 and d.state = 'pending' and d.digest_at <= clock_timestamp()
+       and (not d.digest_taken or d.next_at <= clock_timestamp())
+     order by d.digest_at limit $3
+       for no key update
+)
+update delivery d
+   set claim = d.claim + 1, attempts = d.attempts + (d.id <> all ($4::uuid[]))::integer,
+       digest_taken = true, next_at = clock_timestamp() + make_interval(secs => $2)
+  from due where d.id = due.id
+returning d.stack_id, d.sequence, d.subscription_id, d.claim, d.id
+"""
+
+
+async def gather(
+    database: Database, subscription_id: UUID, claimed: Sequence[Key], *, lease: float
+) -> list[Key]:
+    """Claim the deliveries of the subscription's digest for `lease` seconds, in the order of their
+    stacks and events. claimed: of them, those that the caller has claimed. Empty: another process
+    has taken them.
+    """
+    async with database.transaction("deliver") as conn:
+        await conn.execute(LOCK, subscription_id)
+        ids = [one.id for one in claimed]
+        rows = await conn.fetch(GATHER, subscription_id, lease, MAX_GATHERED, ids)
+    return sorted((Key(*row) for row in rows), key=lambda one: (one.stack_id, one.sequence))
