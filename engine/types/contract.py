@@ -152,6 +152,7 @@ class Call:
     replaced: for a create, the physical ID of the resource that it replaces.
     observation_credential: in `observe`: the ID of the credential that the owner of the project has
     handed over for observations, which is no secret; "" for none.
+    metadata: of the resource in the template, for a create or update.
     now: the database's time.
     """
 
@@ -188,6 +189,7 @@ class Call:
     replaced: str | None = None
     failed: bool = False
     observation_credential: str = ""
+    metadata: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
     def touches(self, name: str) -> bool:
         """Whether a create or update concerns a property."""

@@ -379,4 +379,5 @@ def call_of(
         if signal_urls
         else NO_SIGNAL_URL,
         signal_resource_type=work.signal_resource_type,
+        metadata=work.metadata_now or {},
     )

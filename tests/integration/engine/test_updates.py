@@ -40,6 +40,17 @@ async def test_an_update_of_parameters_alone_and_back_to_the_default(
     assert world.operations("a") == ["create", "update", "update"]
 
 
+async def test_an_operation_gets_the_metadata_of_its_resource(run: Program, world: World) -> None:
+    template = sized(metadata={"a": {"get_param": "size"}, "b": ["c"]})
+    body = {"stack_name": "s", "template": template, "parameters": {"size": 5}}
+    assert (await run.call("POST", "/stacks", body))[0] == 201
+    await run.until_ended("s")
+    await run.update("s", parameters={"size": 7})
+    await until_complete(run, "s")
+    found = [call.metadata for call in world.calls]
+    assert found == [{"a": 5, "b": ["c"]}, {"a": 7, "b": ["c"]}]
+
+
 async def test_a_delete_after_a_failed_create_gets_the_properties_and_data_of_the_create(
     run: Program, world: World
 ) -> None:

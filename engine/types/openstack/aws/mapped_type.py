@@ -157,7 +157,7 @@ class MappedType(ResourceType):
     async def _run_resolved(self, call: Call, operation: str) -> Outcome:
         progress = dict(call.progress or {})
         found = progress.pop(_RESOLVED, None)
-        if found is None and not call.cancelled and not self._is_lost(call, operation):
+        if found is None and not (call.cancelled and self.cancellable):
             session = self.cloud.session(call.credential)
 
             async def resolve() -> Outcome:
@@ -172,10 +172,6 @@ class MappedType(ResourceType):
         if isinstance(outcome, Wait | Confirm):
             return replace(outcome, progress={**(outcome.progress or {}), _RESOLVED: found or {}})
         return self._own(call, outcome)
-
-    def _is_lost(self, call: Call, operation: str) -> bool:
-        """Whether an update has nothing to update, so that the other type replaces it."""
-        return operation == "update" and call.physical_id is None
 
     async def _run(self, call: Call, operation: str) -> Outcome:
         return await self.run_type(self.other, call, operation)

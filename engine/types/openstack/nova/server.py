@@ -266,7 +266,9 @@ class Server(CloudType):
                 return Failed(reason, public_reason=reason)
             text = str(config.config) if config is not None else text
         settings = self._servers.collector_settings(call) if form == SOFTWARE_CONFIG else {}
-        built = build_user_data(form, text, call.operation_key, settings, self._servers.url)
+        built = build_user_data(
+            form, text, call.operation_key, settings, self._servers.url, call.metadata
+        )
         too_large = size_error(built)
         return Failed(too_large, public_reason=too_large) if too_large else built
 

@@ -19,19 +19,26 @@ _DIRECTORY = "/var/lib/heat-cfntools"
 
 
 def build_user_data(
-    form: str, text: str, key: UUID, settings: Mapping[str, Json], metadata_url: str
+    form: str,
+    text: str,
+    key: UUID,
+    settings: Mapping[str, Json],
+    metadata_url: str,
+    metadata: Mapping[str, Json] | None = None,
 ) -> str:
     """The user data, as text; "" for none.
 
     form: the property `user_data_format`. text: of the property or of the software config that it
     names. settings: of the server's agent, for SOFTWARE_CONFIG. key: of the operation, so that all
-    its calls return the same text.
+    its calls return the same text. metadata: of the resource, which cfn-init reads from a file.
     """
     if form == RAW:
         return text
-    files = {"cfn-metadata-server": f"{metadata_url}\n"}
+    files, initial = {"cfn-metadata-server": f"{metadata_url}\n"}, dict(metadata or {})
     if form == SOFTWARE_CONFIG:
-        files = {"cfn-init-data": json.dumps({"os-collect-config": settings}, sort_keys=True)}
+        files, initial = {}, {**initial, "os-collect-config": settings}
+    if initial:
+        files["cfn-init-data"] = json.dumps(initial, sort_keys=True)
     return document([*_parts_of(text), _file_writer(files)], key)
 
 

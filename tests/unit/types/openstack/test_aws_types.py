@@ -1,5 +1,6 @@
 """The types AWS::EC2::*: what they request from the services of OpenStack, and what they show."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -181,7 +182,8 @@ async def test_an_instance_is_a_server_with_a_port_in_its_subnet() -> None:
         ok(server=RUNNING),
         ok(ports=[]),
     )
-    done, sent = await perform("Instance", "create", given, cloud)
+    metadata: Json = {"AWS::CloudFormation::Init": {"config": {}}}
+    done, sent = await perform("Instance", "create", given, cloud, metadata=metadata)
     assert isinstance(done, Done) and done.physical_id == SERVER
     port = next(body for method, path, body in sent if (method, path) == ("POST", "ports"))
     assert port["port"]["security_groups"] == [ROUTER]
@@ -189,6 +191,7 @@ async def test_an_instance_is_a_server_with_a_port_in_its_subnet() -> None:
     server = next(body for _, path, body in sent if path == "servers" and body)["server"]
     assert server["networks"] == [{"port": PORT}]
     assert server["metadata"]["role"] == "web"
+    assert "cfn-init-data" in b64decode(server["user_data"]).decode()
     attached = server["block_device_mapping_v2"][-1]
     assert (attached["uuid"], attached["device_name"]) == (EXTERNAL, "/dev/vdb")
     assert attached["delete_on_termination"] is False
@@ -572,6 +575,17 @@ async def test_an_incomplete_association_fails(given: Json, reason: str) -> None
     assert isinstance(failed, Failed) and reason in failed.reason and not sent
 
 
+async def test_an_update_repairs_an_association_without_a_floating_ip() -> None:
+    """Its create failed before it had found one."""
+    given = {"EIP": "192.0.2.7", "InstanceId": SERVER}
+    cloud = web(ok(ports=INTERFACES), ok(floatingips=[EIP]), ok(floatingip=EIP))
+    known = {"previous": given, "failed": True, "data": {"name": OWN_NAME}}
+    done, sent = await perform("EIPAssociation", "update", given, cloud, **known)
+    assert isinstance(done, Done) and done.physical_id == FLOATING
+    assert sent[-1][2]["floatingip"]["port_id"] == PORT
+    assert done.data["name"] == OWN_NAME
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
@@ -792,3 +806,16 @@ async def test_the_answer_of_a_hook_finds_the_progress_of_the_other_type() -> No
     done = await run(type_, "update", replace(call, progress=asked.progress, confirmation=answer_))
     assert isinstance(done, Done)
     assert other.seen == [None, {"at": "flavor"}, {"at": "flavor", "phase": "asked"}]
+
+
+async def test_a_cancelled_create_that_the_other_type_does_not_cancel_has_what_it_needs() -> None:
+    cloud = web(ok(networks=[{"id": EXTERNAL}]), answer(201, {"floatingip": EIP}))
+    done, sent = await perform("EIP", "create", {}, cloud, cancelled=True)
+    assert isinstance(done, Done)
+    assert sent[-1][2]["floatingip"]["floating_network_id"] == EXTERNAL
+
+
+async def test_a_cancelled_create_of_an_instance_ends() -> None:
+    cloud = web(ok(servers=[]))
+    failed, sent = await perform("Instance", "create", INSTANCE, cloud, cancelled=True)
+    assert isinstance(failed, Failed) and failed.physical_id is None and len(sent) == 1

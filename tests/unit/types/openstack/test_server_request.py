@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from email import message_from_string
 from typing import Any
 from uuid import UUID
@@ -259,6 +260,31 @@ def test_a_script_comes_with_the_files_of_the_agent() -> None:
     assert json.loads(base64.b64decode(encoded)) == {"os-collect-config": {"cfn": {"a": 1}}}
     tools = parts_of(build_user_data("HEAT_CFNTOOLS", "", KEY, {}, "http://h/cfn/v1/"))
     assert "cfn-metadata-server" in tools[0][1]
+
+
+def files_of(user_data: str) -> dict[str, str]:
+    """The files that the last part of a document writes, by name."""
+    writer = parts_of(user_data)[-1][1]
+    found = re.findall(r"/([\w-]+) \]  *\|\| .*?echo (\S+) \| base64", writer)
+    return {name: base64.b64decode(text).decode() for name, text in found}
+
+
+INIT: Json = {"AWS::CloudFormation::Init": {"config": {"packages": {"yum": {"httpd": []}}}}}
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("HEAT_CFNTOOLS", {"cfn-metadata-server", "cfn-init-data"}),
+        ("SOFTWARE_CONFIG", {"cfn-init-data"}),
+    ],
+)
+def test_cfn_init_finds_the_metadata_of_the_resource(form: str, names: set[str]) -> None:
+    files = files_of(build_user_data(form, "", KEY, {"a": 1}, "http://h", INIT))
+    assert files.keys() == names
+    agent = {"os-collect-config": {"a": 1}} if form == "SOFTWARE_CONFIG" else {}
+    assert json.loads(files["cfn-init-data"]) == {**INIT, **agent}
+    assert build_user_data("RAW", "#!/bin/sh", KEY, {}, "http://h", INIT) == "#!/bin/sh"
 
 
 def test_the_parts_of_a_multipart_document_stay_parts() -> None:
