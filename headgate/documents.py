@@ -1490,7 +1490,10 @@ class StackOfProject(TypedDict):
 
 
 class Stacks(TypedDict):
+    """warnings: the list is incomplete, because cells of the server are not available."""
+
     stacks: list[StackSummary] | list[StackOfProject]
+    warnings: NotRequired[list[Warning]]
     links: NotRequired[list[Link]]
     count: NotRequired[int]
 

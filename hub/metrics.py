@@ -68,13 +68,17 @@ class Metrics(WorkerMetrics):
     """One registry for each program, so that several can live in one process."""
 
     def __init__(
-        self, database: Database, feed: Feed, exchange: MetricsExchange | None = None
+        self,
+        database: Database | None,
+        feed: Feed | None,
+        exchange: MetricsExchange | None = None,
     ) -> None:
-        """exchange: with the other processes of the same server."""
+        """database, feed: None: of several cells, which have their own metrics. exchange: with the
+        other processes of the same server."""
         self._exchange = exchange or MetricsExchange()
         self.registry = CollectorRegistry()
         self._shared = CollectorRegistry()
-        self._backlog = _Backlog(self._shared, database)
+        self._backlog = _Backlog(self._shared, database) if database else None
 
         def counter(name: str, meaning: str, *labels: str) -> Counter:
             return Counter(f"headgate_{name}", meaning, labels, registry=self.registry)
@@ -133,8 +137,10 @@ class Metrics(WorkerMetrics):
         self._clock_jumps = counter(
             "database_clock_jumps", "Times that the database's clock was set", "direction"
         )
-        self._read_when_rendered("streams", "Open event streams", lambda: feed.readers)
-        self._watch_pool(database)
+        if feed is not None:
+            self._read_when_rendered("streams", "Open event streams", lambda: feed.readers)
+        if database is not None:
+            self._watch_pool(database)
         Gauge("headgate_info", "Always 1", ("version",), registry=self.registry).labels(
             version("headgate")
         ).set(1)
@@ -154,7 +160,8 @@ class Metrics(WorkerMetrics):
     async def render(self) -> bytes:
         """All metrics in the text format of Prometheus, those of the other processes of the server
         included. Values from the database are cached."""
-        await self._backlog.refresh()
+        if self._backlog is not None:
+            await self._backlog.refresh()
         of_processes = await self._exchange.merge(self.render_own())
         return generate_latest(self._shared) + of_processes
 

@@ -5,7 +5,7 @@ server's account may enter. The label `process` distinguishes the values.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -103,22 +103,25 @@ def _merge(texts: Mapping[int, bytes | None]) -> bytes:
     """texts: by the number of the process."""
     registry = CollectorRegistry()
     up = Gauge("headgate_process_up", "1 if the process answers", (LABEL,), registry=registry)
-    families: dict[str, Metric] = {}
     for number, text in texts.items():
         up.labels(str(number)).set(text is not None)
-        for family in _label(text or b"", number):
+    answered = {str(number): text for number, text in texts.items() if text is not None}
+    return merge_labelled(answered, LABEL, generate_latest(registry))
+
+
+def merge_labelled(texts: Mapping[str, bytes], label: str, own: bytes) -> bytes:
+    """The metrics of several texts. own: its values have no further label; the keys of `texts` are
+    the values of the label of the others."""
+    families: dict[str, Metric] = {}
+    labels: dict[str, dict[str, str]] = {value: {label: value} for value in texts}
+    for text, more in [(own, {}), *((text, labels[value]) for value, text in texts.items())]:
+        for family in text_string_to_metric_families(text.decode()):
+            family.samples = [
+                sample._replace(labels={**sample.labels, **more}) for sample in family.samples
+            ]
             known = families.setdefault(family.name, family)
             if known is not family:
                 known.samples += family.samples
+    registry = CollectorRegistry()
     registry.register(_Families(list(families.values())))
     return generate_latest(registry)
-
-
-def _label(text: bytes, number: int) -> Iterator[Metric]:
-    """The metrics of a process, with its number as a label of each value."""
-    for family in text_string_to_metric_families(text.decode()):
-        family.samples = [
-            sample._replace(labels={**sample.labels, LABEL: str(number)})
-            for sample in family.samples
-        ]
-        yield family

@@ -2,32 +2,25 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from time import monotonic
 
 from aiohttp import web
 
 from engine.errors import HeadgateError, Unavailable
 from engine.store.access import sessions, tokens
-from hub.api.app_context import CONTEXT, IDENTITY, require
+from hub.api.app_context import CONTEXT, IDENTITY, SERVER, require
+from hub.api.cells import ADMISSION, CELLS, Cell, Cells, first_reachable
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.request_validation import read_body
 from hub.api.routes import Handler, origin_of
 from hub.auth.cross_site import CSRF_HEADER, SAFE, check_host, check_origin, check_page
-from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
+from hub.auth.gatekeeper import UNAUTHORIZED, RequestLimits
 from hub.auth.request_credentials import RequestCredentials, request_credentials
 from hub.auth.roles import Right
-from hub.auth.sessions import COOKIE, BrowserSession, Sessions
+from hub.auth.sessions import COOKIE, BrowserSession
 from hub.auth.throttle import block_of
 
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    gatekeeper: Gatekeeper
-    sessions: Sessions
-
-
-ADMISSION: web.AppKey[Admission] = web.AppKey("admission", Admission)
+LIMITS: web.AppKey[RequestLimits] = web.AppKey("limits", RequestLimits)
 #: The right that each route requires.
 NEEDS: web.AppKey[dict[web.AbstractRoute, Right]] = web.AppKey("needs")
 #: The credentials of the request.
@@ -56,19 +49,25 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
 
     Raises TooManyRequests, Forbidden, and HeadgateError with the code Unauthorized.
     """
-    gatekeeper, now = request.app[ADMISSION].gatekeeper, monotonic()
-    address = request.remote or ""
-    gatekeeper.limit_address(address, now)
-    match = request.match_info
+    address, now = request.remote or "", monotonic()
+    request.app[LIMITS].limit_address(address, now)
+    match, cells = request.match_info, request.app[CELLS]
     right = request.app[NEEDS].get(match.route, Right.NOTHING)
-    if right is Right.NOTHING:
+    project = match.get("project", "")
+    cell = await _cell_of(cells, project, right)
+    if cell is not None:
+        cell.enter(request)
+    if cell is None or right is Right.NOTHING:
         return await handler(request)
+    gatekeeper = cell.admission.gatekeeper
     if not gatekeeper.authenticator.challenge:
         _check_origin(request)
     credentials = await _credentials(request)
-    who = await gatekeeper.admit(credentials, match.get("project", ""), address, now)
+    who = await gatekeeper.admit(credentials, project, address, now)
     require(who, right)
     if request.method not in SAFE:
+        if project and right is not Right.READ:
+            await cells.add_project(cell, project)
         who = await gatekeeper.authenticator.lasting(who)
     request[CREDENTIALS], request[IDENTITY] = credentials, who
     if request.method in WITH_BODY and not request.content.is_eof():
@@ -77,9 +76,18 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     return await handler(request)
 
 
+async def _cell_of(cells: Cells, project: str, right: Right) -> Cell | None:
+    """The cell that serves a request. None: it needs none. project: "": the path has none."""
+    if project:
+        return await cells.find(project)
+    if right is not Right.NOTHING:
+        return first_reachable(cells)
+    return None
+
+
 def _check_origin(request: web.Request) -> None:
     """Without authentication, refuse pages of other origins. Raises Forbidden."""
-    server = request.app[CONTEXT].settings.server
+    server = request.app[SERVER].settings.server
     if server.on_loopback:
         check_host(request.host, server.public_url)
     own = {origin_of(request), server.public_url.rstrip("/")} - {""}
@@ -93,7 +101,7 @@ async def _credentials(request: web.Request) -> RequestCredentials:
     cookie = request.cookies.get(COOKIE, "")
     if not credentials.is_empty or not cookie:
         return credentials
-    admission = request.app[ADMISSION]
+    admission = request[ADMISSION]
     try:
         session = await admission.sessions.read(cookie, block)
     except HeadgateError as error:
@@ -115,13 +123,12 @@ async def while_admitted(request: web.Request, work: Coroutine[None, None, None]
     The user is authenticated again when the database notifies that a session or token has ended,
     and when the cached identity expires. An authenticator that is unavailable ends nothing.
     """
-    app = request.app
-    if not app[ADMISSION].gatekeeper.authenticator.challenge:  # the mode has no authentication
+    if not request[ADMISSION].gatekeeper.authenticator.challenge:  # the mode has no authentication
         await work
         return
-    database, ended = app[CONTEXT].database, asyncio.Event()
+    database, ended = request[CONTEXT].database, asyncio.Event()
     ended.set()  # check once: access may have ended before the listeners were registered
-    seconds = app[CONTEXT].settings.auth.cache_ttl.total_seconds()
+    seconds = request.app[SERVER].settings.auth.cache_ttl.total_seconds()
     async with (
         database.listen(sessions.CHANNEL, ended.set),
         database.listen(tokens.CHANNEL, ended.set),
@@ -141,7 +148,7 @@ async def while_admitted(request: web.Request, work: Coroutine[None, None, None]
 
 async def _is_admitted(request: web.Request) -> bool:
     """Whether a request that was authenticated would be authenticated again."""
-    admission, session = request.app[ADMISSION], request.get(SESSION)
+    admission, session = request[ADMISSION], request.get(SESSION)
     try:
         if session is not None:
             await admission.sessions.check(session)
@@ -163,8 +170,7 @@ def count_wrong_tokens(handler: Handler) -> Handler:
             return await handler(request)
         except HeadgateError as error:
             if error.code == UNAUTHORIZED:
-                gatekeeper = request.app[ADMISSION].gatekeeper
-                gatekeeper.count_wrong(request.remote or "", monotonic())
+                request.app[LIMITS].count_wrong(request.remote or "", monotonic())
             raise
 
     return handle

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 from aiohttp import web
@@ -32,8 +33,8 @@ from hub.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """lists: serves lists and histories. horizon: maps a channel to the seconds until a delivery is
-    dead. ready: returns the reasons why the process is not ready. fetch_template: returns the text
+    """The services of one database. lists: serves lists and histories. horizon: maps a channel to
+    the seconds until a delivery is dead. fetch_template: returns the text
     at a URL, of at most the given number of bytes; raises Invalid. oidc: the OpenID provider, if
     there is one. observation_credentials: None: the mode of authentication has none. slack: None:
     messages in Slack have no buttons that answer."""
@@ -54,17 +55,39 @@ class AppContext:
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]
     random_bytes: Callable[[int], bytes]
-    ready: Callable[[], Awaitable[list[str]]]
     fetch_template: Callable[[str, int], Awaitable[str]]
     metrics: Metrics
-    tracer: Tracer
     hasher: PasswordHasher
     oidc: OidcClient | None = None
     observation_credentials: HandedOverCredentials | None = None
     slack: SlackAnswers | None = None
 
 
-CONTEXT: web.AppKey[AppContext] = web.AppKey("context", AppContext)
+class ServerMetrics(Protocol):
+    """Metrics of requests, and of the whole process."""
+
+    def record_request(
+        self, route: str, method: str, status: int, seconds: float | None
+    ) -> None: ...
+
+    async def render(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerContext:
+    """What requests need that concern no project. ready: returns the reasons why the process is not
+    ready."""
+
+    settings: Settings
+    metrics: ServerMetrics
+    tracer: Tracer
+    ready: Callable[[], Awaitable[list[str]]]
+    random_bytes: Callable[[int], bytes]
+
+
+SERVER: web.AppKey[ServerContext] = web.AppKey("server", ServerContext)
+#: The services of the cell of the request.
+CONTEXT: web.RequestKey[AppContext] = web.RequestKey("context", AppContext)
 #: The ID of the request in the log.
 REQUEST_ID: web.RequestKey[str] = web.RequestKey("request_id", str)
 #: Set if the request has the valid token of a hook or resource.
@@ -74,7 +97,11 @@ IDENTITY: web.RequestKey[Identity] = web.RequestKey("identity", Identity)
 
 
 def context_of(request: web.Request) -> AppContext:
-    return request.app[CONTEXT]
+    return request[CONTEXT]
+
+
+def server_of(request: web.Request) -> ServerContext:
+    return request.app[SERVER]
 
 
 def project_of(request: web.Request) -> str:

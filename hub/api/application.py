@@ -13,14 +13,15 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Finding, Invalid
 from engine.tracing import TRACE, Span, read_traceparent
 from hub.api import dashboard, headgate, http_headers, orchestration
-from hub.api.admission import ADMISSION, NEEDS, Admission, admit, limit_forwarded
-from hub.api.app_context import CONTEXT, REQUEST_ID, AppContext
+from hub.api.admission import LIMITS, NEEDS, admit, limit_forwarded
+from hub.api.app_context import REQUEST_ID, SERVER, ServerContext
+from hub.api.cells import CELLS, Cells
 from hub.api.client_limits import CLIENTS, ClientLimits
-from hub.api.costly_requests import COSTLY, CostlyRequests
 from hub.api.error_middleware import error_middleware
 from hub.api.http_headers import behind_proxy
 from hub.api.openapi import openapi_route
 from hub.api.routes import Handler, Route, aliases
+from hub.auth.gatekeeper import RequestLimits
 from hub.auth.roles import Right
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -40,7 +41,7 @@ def all_routes() -> tuple[Route, ...]:
     return (*routes, openapi_route(routes))
 
 
-def make_application(context: AppContext, admission: Admission) -> web.Application:
+def make_application(server: ServerContext, cells: Cells, limits: RequestLimits) -> web.Application:
     """All routes, with middleware for errors, limits, request IDs and the request log."""
     app = web.Application(
         middlewares=[
@@ -51,16 +52,15 @@ def make_application(context: AppContext, admission: Admission) -> web.Applicati
             limit_forwarded,
             admit,
         ],
-        client_max_size=context.settings.server.max_body,
+        client_max_size=server.settings.server.max_body,
     )
-    app[CONTEXT] = context
-    app[ADMISSION] = admission
-    settings = context.settings
-    app[CLIENTS] = ClientLimits(settings.server)
-    app[COSTLY] = CostlyRequests(settings.database.pool, settings.server.waiting_per_user)
+    app[SERVER] = server
+    app[CELLS] = cells
+    app[LIMITS] = limits
+    app[CLIENTS] = ClientLimits(server.settings.server)
     app[NEEDS] = {
         app.router.add_route(method, path, route.handler, name=None): (
-            Right(context.settings.metrics.needs) if route.path == METRICS else route.right
+            Right(server.settings.metrics.needs) if route.path == METRICS else route.right
         )
         for route in all_routes()
         for path in aliases(route.path)
@@ -85,7 +85,7 @@ async def _send(request: web.Request, handler: Handler) -> web.StreamResponse:
     response = await handler(request)
     if response.prepared or (response.content_length or 0) <= BUFFERED:
         return response
-    seconds = request.app[CONTEXT].settings.server.request_timeout.total_seconds()
+    seconds = request.app[SERVER].settings.server.request_timeout.total_seconds()
     with suppress(ConnectionError):  # aiohttp detects the disconnect again
         try:
             async with asyncio.timeout(seconds):
@@ -101,7 +101,7 @@ async def _send(request: web.Request, handler: Handler) -> web.StreamResponse:
 @web.middleware
 async def _log_request(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Give the request an ID, and log it without its query, which can contain secrets."""
-    server = request.app[CONTEXT].settings.server
+    server = request.app[SERVER].settings.server
     request = behind_proxy(request, server.trusted_proxies)
     request_id = f"req-{uuid4()}"
     request[REQUEST_ID] = request_id
@@ -140,12 +140,12 @@ def _route(request: web.Request) -> str:
 def _span(request: web.Request) -> Span:
     parent = read_traceparent(request.headers.get("traceparent", ""))
     name = f"{request.method} {_route(request)}"
-    return request.app[CONTEXT].tracer.begin(name, parent, request=request[REQUEST_ID])
+    return request.app[SERVER].tracer.begin(name, parent, request=request[REQUEST_ID])
 
 
 def _count(request: web.Request, status: int, seconds: float) -> None:
     endless = request.path.endswith(ENDLESS)
-    request.app[CONTEXT].metrics.record_request(
+    request.app[SERVER].metrics.record_request(
         _route(request), request.method, status, None if endless else seconds
     )
 
@@ -154,7 +154,7 @@ def _count(request: web.Request, status: int, seconds: float) -> None:
 async def _limit_time(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.path.endswith(ENDLESS):
         return await handler(request)
-    seconds = request.app[CONTEXT].settings.server.request_timeout.total_seconds()
+    seconds = request.app[SERVER].settings.server.request_timeout.total_seconds()
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

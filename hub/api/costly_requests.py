@@ -48,7 +48,7 @@ class CostlyRequests:
             yield
 
 
-COSTLY: web.AppKey[CostlyRequests] = web.AppKey("costly", CostlyRequests)
+COSTLY: web.RequestKey[CostlyRequests] = web.RequestKey("costly", CostlyRequests)
 
 
 def costly(handler: Handler) -> Handler:
@@ -61,7 +61,7 @@ def costly(handler: Handler) -> Handler:
         connection = _Connection(request)
         client = RequestClient(who.key or who.name, connection.is_disconnected)
         try:
-            async with request.app[COSTLY].turn(project_of(request), client):
+            async with request[COSTLY].turn(project_of(request), client):
                 before = CLIENT.set(client)
                 try:
                     return await handler(request)

@@ -17,7 +17,7 @@ from string import Template
 from aiohttp import web
 
 from engine.errors import NotFound
-from hub.api.app_context import context_of
+from hub.api.app_context import server_of
 from hub.api.orchestration.api_versions import list_versions
 from hub.api.orchestration.responses import ApiVersions
 from hub.api.routes import Route
@@ -92,7 +92,7 @@ async def show_home(request: web.Request) -> web.StreamResponse:
     """The dashboard for browsers, and the versions of the API for other clients."""
     if "text/html" not in request.headers.get("Accept", ""):
         return _vary(await list_versions(request))
-    oidc = context_of(request).settings.auth.oidc
+    oidc = server_of(request).settings.auth.oidc
     provider = escape(oidc.name) if oidc.issuer else ""
     return _vary(page_response(request, "index.html", "dashboard", provider=provider))
 
@@ -108,7 +108,7 @@ def page_response(
 ) -> web.Response:
     """folder: of the files, relative to the URL of the page. texts: further ones in the page, as
     HTML."""
-    context, files = context_of(request), all_files()
+    context, files = server_of(request), all_files()
     nonce = base64.b64encode(context.random_bytes(_NONCE)).decode()
     text = Template(files.by_path[name].body.decode()).substitute(
         files=f"{folder}/{files.digest}", auth=context.settings.auth.mode, nonce=nonce, **texts

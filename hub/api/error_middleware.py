@@ -22,8 +22,8 @@ from engine.errors import (
     NotFound,
     Unavailable,
 )
-from hub.api.admission import ADMISSION
-from hub.api.app_context import CONTEXT, REQUEST_ID
+from hub.api.app_context import REQUEST_ID, SERVER
+from hub.api.cells import ADMISSION
 from hub.api.heat_sentences import (
     SEPARATOR,
     VALIDATE_SEPARATOR,
@@ -231,7 +231,7 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
     except HeadgateError as error:
         return _error_response(request, error)
     except web.HTTPRequestEntityTooLarge:
-        max_bytes = request.app[CONTEXT].settings.server.max_body
+        max_bytes = request.app[SERVER].settings.server.max_body
         remedy = f"Send at most {max_bytes} bytes; the limit is [server] max_body."
         return _error_response(
             request,
@@ -275,7 +275,8 @@ def error_headers(request: web.Request, error: HeadgateError) -> dict[str, str]:
         return {"Retry-After": str(error.wait)}
     if status_of(error) == 503:
         return RETRY_SOON
-    challenge = request.app[ADMISSION].gatekeeper.authenticator.challenge
+    admission = request.get(ADMISSION)
+    challenge = admission.gatekeeper.authenticator.challenge if admission else ""
     # A browser would open its own password prompt over the dashboard.
     by_script = request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate"
     if status_of(error) == 401 and challenge and not by_script:

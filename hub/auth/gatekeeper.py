@@ -15,8 +15,9 @@ UNAUTHORIZED = "Unauthorized"
 SUSPECTS = {"at_once": 4, "each": 1, "waiting": 32, "total": 1024}
 
 
-class Gatekeeper:
-    """by_address, by_token: requests per second; 0.0: unlimited. Times in seconds of one clock.
+class RequestLimits:
+    """The limits on requests of a process. by_address, by_token: requests per second; 0.0:
+    unlimited. Times in seconds of one clock.
 
     failures, lockout: the number of wrong tokens after which an address block is locked out, and
     the duration. Valid tokens are accepted during a lockout, because tokens cannot be guessed.
@@ -24,24 +25,33 @@ class Gatekeeper:
     """
 
     def __init__(
-        self,
-        authenticator: Authenticator,
-        *,
-        by_address: float,
-        by_token: float,
-        failures: int,
-        lockout: float,
+        self, *, by_address: float, by_token: float, failures: int, lockout: float
     ) -> None:
-        self.authenticator = authenticator
         self._by_address = RateLimiter[str](by_address)
-        self._by_token = RateLimiter[str](by_token)
-        self._lockout = TokenLockout(failures, lockout)
-        self._suspects = TurnQueue(**SUSPECTS)
+        self.by_token = RateLimiter[str](by_token)
+        self.lockout = TokenLockout(failures, lockout)
+        self.suspects = TurnQueue(**SUSPECTS)
 
     def limit_address(self, address: str, now: float) -> None:
         """Raises TooManyRequests if this address exceeds `requests_per_address`."""
         block = block_of(address)
         _check_rate(self._by_address.spend(block, now), "this address", "requests_per_address")
+
+    def count_wrong(self, address: str, now: float) -> None:
+        """Count a wrong token of an address. Raises TooManyRequests during its lockout."""
+        block = block_of(address)
+        left = self.lockout.seconds_left(block, now)
+        if left > 0:
+            raise _too_many_wrong(left) from None
+        self.lockout.count_failure(block, now)
+
+
+class Gatekeeper:
+    """limits: shared by the gatekeepers of all cells."""
+
+    def __init__(self, authenticator: Authenticator, limits: RequestLimits) -> None:
+        self.authenticator = authenticator
+        self.limits = limits
 
     async def admit(
         self, credentials: RequestCredentials, project: str, address: str, now: float
@@ -51,10 +61,10 @@ class Gatekeeper:
             who = await self._identify(credentials, project, address, now)
         except HeadgateError as error:
             if error.code == UNAUTHORIZED and (credentials.token or credentials.bearer):
-                self.count_wrong(address, now)
+                self.limits.count_wrong(address, now)
             raise
         if who.key:
-            _check_rate(self._by_token.spend(who.key, now), who.name, "requests_per_token")
+            _check_rate(self.limits.by_token.spend(who.key, now), who.name, "requests_per_token")
         return who
 
     async def _identify(
@@ -72,20 +82,12 @@ class Gatekeeper:
         Raises TooManyRequests if the queue is full."""
         block = block_of(address)
         async with AsyncExitStack() as stack:
-            if self._lockout.seconds_left(block, now) > 0:
+            if self.limits.lockout.seconds_left(block, now) > 0:
                 try:
-                    await stack.enter_async_context(self._suspects.turn(block))
+                    await stack.enter_async_context(self.limits.suspects.turn(block))
                 except QueueFull:
                     raise _too_many_wrong(1.0) from None
             yield
-
-    def count_wrong(self, address: str, now: float) -> None:
-        """Count a wrong token of an address. Raises TooManyRequests during its lockout."""
-        block = block_of(address)
-        left = self._lockout.seconds_left(block, now)
-        if left > 0:
-            raise _too_many_wrong(left) from None
-        self._lockout.count_failure(block, now)
 
 
 def _too_many_wrong(wait: float) -> TooManyRequests:

@@ -4,6 +4,7 @@ import shutil
 import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from engine.store.hosts import hosts_of
 from engine.store.maintenance.failover_losses import read_losses
 from engine.store.maintenance.monitoring import read_server_status, read_waiting_work
 from engine.store.maintenance.processes import read_served_labels, read_unserved_labels
+from engine.store.projects.cells import CellRecord, read_cell
 from engine.store.schema.compatibility import list_running
 from engine.store.schema.upgrade import read_pending
 from engine.store.server_check import check_replicas, check_servers
@@ -39,6 +41,7 @@ from hub.checks.offline_database import connect, locate_database
 from hub.checks.upgrade import check_processes
 from hub.program.resource_type_registry import endpoints, outbound_settings, read_credentials
 from hub.program.wiring import broker_settings, notification_connection, webhook_settings
+from hub.settings.cells import CellsSection
 from hub.settings.settings import DatabaseSettings, Settings
 
 #: The oldest supported version of PostgreSQL, as `server_version_num`.
@@ -63,6 +66,17 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
         _check_egress(settings),
         *await _check_brokers(settings),
     ]
+    if not settings.cells.databases:
+        return found + await _check_database_of(settings)
+    for cell in settings.cells.databases:
+        of_cell = await _check_database_of(settings.of_cell(cell), cell.name)
+        found += [replace(one, check=f"{cell.name}: {one.check}") for one in of_cell]
+    return found
+
+
+async def _check_database_of(settings: Settings, cell: str = "") -> list[CheckResult]:
+    """cell: its name, if the database should be a cell."""
+    found: list[CheckResult] = []
     keys = KeyFiles.from_settings(settings)
     try:
         async with locate_database(settings.database) as url:
@@ -72,9 +86,29 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
             if found[-1].state is CheckState.OK:
                 async with connect(url) as conn:
                     found += [one async for one in _check_database(conn, keys)]
+                    if cell and not await read_pending(conn):
+                        found.append(check_cell(await read_cell(conn), cell, settings.cells))
     except HeadgateError as error:
         found.append(error_result("database", error))
     return found
+
+
+def check_cell(record: CellRecord | None, name: str, settings: CellsSection) -> CheckResult:
+    """Whether the database is the cell that the settings name, with their revision."""
+    if record is None:
+        reason = "the database is no cell yet; the first start of a process with [cells] makes it"
+        return ok_result("cell", reason)
+    if record.name != name:
+        reason = f'the database is that of the cell "{record.name}"'
+        return CheckResult("cell", CheckState.ERROR, reason, "Give each cell its own database")
+    if record.announced > settings.revision:
+        reason = f"the cell has revision {record.announced} of [cells], which is later than this"
+        return CheckResult("cell", CheckState.ERROR, reason, "Use the current settings")
+    if record.agreed < settings.revision:
+        reason = f"the cells have not agreed to revision {settings.revision} of [cells] yet"
+        remedy = "Start a process with these settings while all cells are available"
+        return CheckResult("cell", CheckState.WARNING, reason, remedy)
+    return ok_result("cell", f"the cells have agreed to revision {record.agreed} of [cells]")
 
 
 async def _check_servers(url: str) -> CheckResult:

@@ -202,7 +202,7 @@ def doctor(offline: OfflineOptions) -> None:
         load_settings(offline.config, {"database.data_dir": offline.data_dir})
     except HeadgateError as error:
         _print_results([error_result("settings", error).document], offline.format)
-    _print_results(run_offline(offline, work), offline.format)
+    _print_results(run_offline(offline, work, of_cells=True), offline.format)
 
 
 @app.command()

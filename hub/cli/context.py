@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import typer
 from rich.console import Console, RenderableType
 
-from engine.errors import HeadgateError
+from engine.errors import HeadgateError, Unavailable
 from headgate.connection import Query
 from headgate.errors import RequestError
 from hub.cli.client import ApiClient, call_stack
@@ -81,14 +81,26 @@ def ask_stack(
     )
 
 
-def run_offline(options: OfflineOptions, work: Callable[["Settings"], Awaitable[Result]]) -> Result:
+def run_offline(
+    options: OfflineOptions,
+    work: Callable[["Settings"], Awaitable[Result]],
+    *,
+    of_cells: bool = False,
+) -> Result:
     """Run `work` with the settings of a server. An error is printed and ends the command with exit
-    code 1."""
+    code 1. of_cells: whether the command works with settings of several cells."""
     # Imported here, because it takes long, and most commands do not need it.
     from hub.settings.settings import load_settings
 
     async def run() -> Result:
-        return await work(load_settings(options.config, {"database.data_dir": options.data_dir}))
+        settings = load_settings(options.config, {"database.data_dir": options.data_dir})
+        if settings.cells.databases and not of_cells:
+            raise Unavailable(
+                "these settings name several databases, and the command works with one",
+                place="[cells] databases",
+                remedy="Use the settings of an engine of the cell",
+            )
+        return await work(settings)
 
     try:
         return asyncio.run(run())

@@ -16,28 +16,23 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from uuid import uuid4
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.store.hook_notifications import gathered_notifications
 from engine.errors import HeadgateError
 from engine.hooks.operator import overlaps
 from engine.lifecycle.plugins import Plugins
 from engine.service import Engine
-from engine.store.access.token_keys import ensure_token_key, signing_key
-from engine.store.database import Database, open_database
+from engine.store.database import Database
 from engine.store.embedded.server import EmbeddedServer
-from engine.store.encryption.secret_values import Keyring
-from engine.store.maintenance.processes import Process, register
-from engine.store.read_database import open_replica
 from engine.store.schema.upgrade import migrate
 from engine.store.server_check import check_replicas, check_servers
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
-from hub.api.app_context import AppContext
+from hub.api.app_context import ServerContext
 from hub.api.application import make_application
+from hub.api.cells import OneDatabase
 from hub.api.slack_answers import SlackAnswers
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
@@ -46,15 +41,18 @@ from hub.keys.token_keys import StoredTokenKeys
 from hub.log import set_up_logging
 from hub.metrics_exchange import serve_own_metrics
 from hub.program.authenticator import make_oidc_client, open_authenticator
+from hub.program.cell_services import make_cell
+from hub.program.cells import running_cells
 from hub.program.command_account import check_run_as
+from hub.program.database_opening import open_registered, open_replicas
 from hub.program.database_startup import DatabaseStartup, StartupStopped
 from hub.program.loops import Loops, make_process
 from hub.program.process_slot import ProcessSlot
 from hub.program.tracing import tracing
 from hub.program.wiring import (
-    make_admission,
     make_keyring,
-    new_secret,
+    make_request_limits,
+    make_sessions,
     slack_rules,
     slack_users,
 )
@@ -139,24 +137,40 @@ async def _serve(
     if control is None:
         log_start(settings, roles, count=1)
     with suppress(StartupStopped):
-        async with running(settings, roles, stop, slot=slot) as program:
+        async with _serving(settings, roles, stop, slot) as url:
             event = "headgate.ready" if control is None else "process.ready"
-            log.info(event, url=program.url, roles=sorted(roles), pid=os.getpid())
+            log.info(event, url=url, roles=sorted(roles), pid=os.getpid())
             if control is not None:
-                send_ready(control, program.url)
+                send_ready(control, url)
             await stop.wait()
             log.info("headgate.stopping")
+
+
+@asynccontextmanager
+async def _serving(
+    settings: Settings, roles: frozenset[str], stop: asyncio.Event, slot: ProcessSlot
+) -> AsyncIterator[str]:
+    """A running process with one database, or with cells: the URL of its API."""
+    if settings.cells.databases:
+        async with running_cells(settings, stop, slot=slot) as url:
+            reduce_gc_frequency()
+            yield url
+    else:
+        async with running(settings, roles, stop, slot=slot) as program:
+            yield program.url
 
 
 def log_start(settings: Settings, roles: frozenset[str], *, count: int) -> None:
     """Log that `count` processes start, where they will listen, and where their data is. The
     database can take seconds to start."""
-    embedded = not settings.database.url.get_secret_value()
+    kind = "external" if settings.database.url.get_secret_value() else "embedded"
+    if settings.cells.databases:
+        kind = "cells"
     log.info(
         "headgate.starting",
         listen=settings.server.listen if "api" in roles else None,
-        data_dir=str(settings.database.data_dir) if embedded else None,
-        database="embedded" if embedded else "external",
+        data_dir=str(settings.database.data_dir) if kind == "embedded" else None,
+        database=kind,
         roles=sorted(roles),
         processes=count,
     )
@@ -224,14 +238,14 @@ async def running(
             await check_replicas(url, read_url)
             needs = settings.needed_program
             await migrate(url, version=process.program.version, needs=needs)
-            return await _open(url, size, keyring, process)
+            return await open_registered(url, size, keyring, process)
 
         startup = DatabaseStartup(
             settings.server if "api" in roles else None, settings.metrics.address, stop, slot
         )
         database, token_keys = await startup.when_available(migrate_and_open)
         stack.push_async_callback(database.close)
-        replica = await _open_replica(stack, read_url if "api" in roles else "", size, keyring)
+        replica = await open_replicas(stack, read_url if "api" in roles else "", size, keyring)
         hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
         authenticator = await stack.enter_async_context(
             open_authenticator(settings.auth, database, hasher, keyring)
@@ -264,36 +278,6 @@ async def running(
             await loops.drain(tasks)
 
 
-async def _open(
-    url: str, size: int, keyring: Keyring, process: Process
-) -> tuple[Database, StoredTokenKeys]:
-    """A database where this process is registered, with its token keys. Raises Unavailable, and
-    Conflict if the database is too new."""
-    database = await open_database(url, size=size, keyring=keyring)
-    try:
-        async with database.connection() as conn:
-            await register(conn, process)
-            first = await signing_key(conn, secrets.token_bytes(32), keyring)
-            await ensure_token_key(conn, first, keyring)
-        token_keys = StoredTokenKeys(database, keyring)
-        await token_keys.refresh()
-        return database, token_keys
-    except BaseException:
-        await database.close()
-        raise
-
-
-async def _open_replica(
-    stack: AsyncExitStack, read_url: str, size: int, keyring: Keyring
-) -> Database | None:
-    """Replicas for the time of the stack; None: there are none."""
-    if not read_url:
-        return None
-    replica = await open_replica(read_url, size=size, keyring=keyring)
-    stack.push_async_callback(replica.close)
-    return replica
-
-
 def reduce_gc_frequency() -> None:
     """Run the garbage collector less often, and exclude the objects that exist after the start.
 
@@ -307,38 +291,16 @@ def reduce_gc_frequency() -> None:
 async def _api(
     settings: Settings, loops: Loops, hasher: PasswordHasher, slot: ProcessSlot
 ) -> AsyncIterator[str]:
-    """Serve the API; return its URL."""
+    """Serve the API of one database; return its URL."""
+    oidc, limits = make_oidc_client(settings.auth), make_request_limits(settings, slot)
     fetcher = TemplateFetcher(settings.template_urls)
-    oidc = make_oidc_client(settings.auth)
     slack = make_slack_answers(settings, loops)
-    context = AppContext(
-        oidc=oidc,
-        engine=loops.engine,
-        database=loops.database,
-        lists=loops.lists,
-        settings=settings,
-        feed=loops.feed,
-        dispatcher=loops.delivery.dispatcher,
-        channels=loops.delivery.channels,
-        horizon=loops.delivery.horizon,
-        sent_notifications=gathered_notifications(loops.database),
-        hook_tokens=loops.hook_tokens,
-        token_keys=loops.token_keys,
-        signal_urls=loops.signal_urls,
-        servers=loops.servers,
-        new_id=uuid4,
-        new_secret=new_secret,
-        random_bytes=secrets.token_bytes,
-        ready=loops.ready,
-        fetch_template=fetcher.fetch,
-        metrics=loops.metrics,
-        tracer=loops.tracer,
-        hasher=hasher,
-        observation_credentials=loops.authenticator.observation_credentials,
-        slack=slack,
+    sessions = make_sessions(settings, loops.database)
+    cell = make_cell("", settings, loops, hasher, limits, sessions, fetcher, oidc, slack)
+    server = ServerContext(
+        settings, loops.metrics, loops.tracer, loops.ready, random_bytes=secrets.token_bytes
     )
-    admission = make_admission(settings, loops.authenticator, loops.database, slot)
-    application = make_application(context, admission)
+    application = make_application(server, OneDatabase(cell), limits)
     async with (
         oidc or nullcontext(),
         slack or nullcontext(),

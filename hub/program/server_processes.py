@@ -14,7 +14,7 @@ import structlog
 from pydantic import SecretStr
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError
+from engine.errors import Finding, HeadgateError
 from engine.store.embedded.server import EmbeddedServer
 from hub.http.listener import bind
 from hub.log import set_up_logging
@@ -26,6 +26,7 @@ from hub.program.app import (
     send_ready,
     stop_when_closed,
 )
+from hub.program.cells import ROLES as CELL_ROLES
 from hub.program.process_slot import ProcessSlot, count_processes
 from hub.program.process_supervisor import ChildProcess, ProcessSupervisor, share_loaded_modules
 from hub.settings.settings import Settings
@@ -37,10 +38,19 @@ SINGLE = frozenset({"purge"})
 #: Connections of a process to the embedded database in addition to its pool, and those of
 #: administrators.
 MORE_CONNECTIONS, RESERVED = 6, 12
+_ROLES_OF_CELLS = Finding(
+    "--role",
+    "a process with [cells] has the role api only",
+    "Start it with --role api; engines and dispatchers of a cell name its database in [database]"
+    " url, and have no [cells]",
+)
 
 
 def serve(settings: Settings, roles: frozenset[str] = ROLES) -> int:
     """Run until SIGTERM or SIGINT; return the exit code. Call from the main thread."""
+    if settings.cells.databases and roles != CELL_ROLES:
+        print(f"headgate: {_ROLES_OF_CELLS}", file=sys.stderr)
+        return 1
     count = count_processes(settings, has_all_roles=roles == ROLES)
     if count == 1:
         return run_process(settings, roles, ProcessSlot())
@@ -60,7 +70,7 @@ def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitSta
     share_loaded_modules()
     supervisor = ProcessSupervisor(settings.engine.drain.total_seconds())
     with supervisor.handle_signals():
-        if not settings.database.url.get_secret_value():
+        if not (settings.cells.databases or settings.database.url.get_secret_value()):
             database = ChildProcess(0, partial(_run_database, settings, count))
             if not supervisor.start([database]):
                 return supervisor.code

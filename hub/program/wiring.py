@@ -39,10 +39,8 @@ from engine.work.operation_call import OperationRetries
 from engine.work.provider_endpoints import RequestRates
 from engine.work.purge import Ages
 from engine.work.worker import WorkerSettings
-from hub.api.admission import Admission
 from hub.api.slack_answers import SlackRules
-from hub.auth.gatekeeper import Gatekeeper
-from hub.auth.identity import Authenticator
+from hub.auth.gatekeeper import RequestLimits
 from hub.auth.sessions import Sessions
 from hub.auth.slack_users import SlackUser, SlackUsers
 from hub.http.outbound import tls_context
@@ -70,27 +68,25 @@ def make_keyring(settings: Settings) -> Keyring:
     return Keyring(key, random_bytes=secrets.token_bytes, fallbacks=fallbacks)
 
 
-def make_admission(
+def make_request_limits(
     settings: Settings,
-    authenticator: Authenticator,
-    database: Database,
     slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
-) -> Admission:
+) -> RequestLimits:
     auth, server = settings.auth, settings.server
-    return Admission(
-        Gatekeeper(
-            authenticator,
-            by_address=server.requests_per_address,
-            by_token=server.requests_per_token,
-            failures=slot.share(auth.failures),
-            lockout=auth.lockout.total_seconds(),
-        ),
-        Sessions(
-            database,
-            mode=auth.mode,
-            lasts=auth.session,
-            random_bytes=secrets.token_bytes,
-        ),
+    return RequestLimits(
+        by_address=server.requests_per_address,
+        by_token=server.requests_per_token,
+        failures=slot.share(auth.failures),
+        lockout=auth.lockout.total_seconds(),
+    )
+
+
+def make_sessions(settings: Settings, database: Database) -> Sessions:
+    return Sessions(
+        database,
+        mode=settings.auth.mode,
+        lasts=settings.auth.session,
+        random_bytes=secrets.token_bytes,
     )
 
 

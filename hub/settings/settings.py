@@ -43,7 +43,6 @@ from engine.plan.convergence import (
     read_section,
 )
 from engine.plan.labels import LabelRule
-from engine.store.hosts import WRITABLE, hosts_of, target_of
 from engine.store.schema.compatibility import LABELS, SIGN_INS
 from engine.store.traversals.advance import UNLABELLED
 from engine.weekly_window import WeeklyWindow
@@ -51,6 +50,8 @@ from hub.auth.identity import AT_EVERYWHERE, AT_OIDC, is_reissuable
 from hub.auth.roles import Role
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
+from hub.settings.cells import CellDatabase, CellsSection
+from hub.settings.database_urls import check_primary, check_replicas
 from hub.settings.observer import ObserverSection
 from hub.settings.resource_types import ResourceTypes
 from hub.settings.sources import Layer, finding, merge, nest, read_environment, read_file
@@ -161,18 +162,6 @@ OPTIONS = {
 }
 
 
-def _check_hosts(url: str) -> None:
-    try:
-        hosts_of(url)
-    except ValueError:
-        raise invalid(
-            "has hosts or ports that cannot be read",
-            "Write postgresql://USER@HOST1:PORT1,HOST2:PORT2/DATABASE with ports from 1 to"
-            " 65535, and percent-encode special characters of the user and the password: # is"
-            " %23, [ is %5B",
-        ) from None
-
-
 class DatabaseSettings(Section):
     url: SecretStr = SecretStr("")
     read_url: SecretStr = SecretStr("")
@@ -184,25 +173,13 @@ class DatabaseSettings(Section):
 
     @field_validator("url")
     @classmethod
-    def _check_hosts(cls, url: SecretStr) -> SecretStr:
-        text = url.get_secret_value()
-        _check_hosts(text)
-        if (target := target_of(text)) and target not in WRITABLE:
-            raise invalid(
-                f'has target_session_attrs="{target}", and Headgate writes to its database',
-                f"Leave it out, or write {' or '.join(WRITABLE)}",
-            )
-        return url
+    def _check_primary(cls, url: SecretStr) -> SecretStr:
+        return check_primary(url)
 
     @field_validator("read_url")
     @classmethod
     def _check_replicas(cls, url: SecretStr, others: ValidationInfo) -> SecretStr:
-        text = url.get_secret_value()
-        _check_hosts(text)
-        if target_of(text):
-            raise invalid(
-                "has target_session_attrs, and Headgate chooses the replicas itself", "Leave it out"
-            )
+        text = check_replicas(url).get_secret_value()
         primary = others.data.get("url")  # None: it is invalid
         if text and primary is not None and not primary.get_secret_value():
             raise invalid(
@@ -603,6 +580,7 @@ class Settings(Section):
 
     server: ServerSection = ServerSection()
     database: DatabaseSettings = DatabaseSettings()
+    cells: CellsSection = CellsSection()
     auth: Auth = Auth()
     engine: EngineSettings = EngineSettings()
     hooks: HooksSection = HooksSection()
@@ -636,6 +614,37 @@ class Settings(Section):
         directory = self.database.data_dir
         own = [self.credentials.path(directory), self.audit.key_path(directory)]
         return [*own, *map(Path, filter(None, named))]
+
+    def of_cell(self, cell: CellDatabase) -> Self:
+        """The settings with the database of a cell."""
+        urls = {"url": cell.url, "read_url": cell.read_url}
+        return self.model_copy(update={"database": self.database.model_copy(update=urls)})
+
+    @model_validator(mode="after")
+    def _check_cells(self) -> Self:
+        """What processes that serve cells cannot have."""
+        if not self.cells.databases:
+            return self
+        if self.database.url.get_secret_value():
+            raise invalid(
+                "is set together with [cells]",
+                "Leave it empty for processes that serve cells; engines and dispatchers of a cell"
+                " have it, and no [cells]",
+                *("database", "url"),
+            )
+        if self.channels.slack.signing_secret_file:
+            raise invalid(
+                "is not supported with [cells]: a click in Slack names no project",
+                "Leave it empty; answers by URL work",
+                *("channels", "slack", "signing_secret_file"),
+            )
+        if self.auth.mode == "tokens":
+            raise invalid(
+                "tokens is not supported with [cells], because a token is in one database",
+                'Use "keystone"',
+                *("auth", "mode"),
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_subscription_names(self) -> Self:

@@ -25,7 +25,9 @@ NODES = [
 ]
 #: Types of errors that no request gets, because they end a process when it starts.
 AT_START = {
+    "CellMissing",
     "ClocksApart",
+    "DatabaseIsCell",
     "DatabaseNewer",
     "DatabaseOlder",
     "DatabaseUnreleased",
@@ -34,6 +36,9 @@ AT_START = {
     "MigrationMissing",
     "NotItsReplica",
     "OlderProcesses",
+    "OtherCell",
+    "OtherPlacement",
+    "ProjectsOfOtherCells",
     "ReplicaNotPrimary",
     "TransactionPooling",
     "TwoPrimaries",

@@ -49,7 +49,13 @@ from engine.store.resources.resource_reads import (
 )
 from engine.store.stacks import stack_lists, templates
 from engine.store.stacks.events import EventFilter, list_events, read_event, read_tree_ids
-from engine.store.stacks.stack_lists import StackFilter, StackPage, list_stacks
+from engine.store.stacks.stack_lists import (
+    StackFilter,
+    StackPage,
+    StackPosition,
+    find_position,
+    list_stacks,
+)
 from engine.store.stacks.stack_overview import Overview, OverviewFilter, read_overview
 from engine.store.traversals import graphs
 from engine.types.registry import TypeRegistry
@@ -95,6 +101,11 @@ class Reads:
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         """A page of stacks. project: None for all projects."""
         return await self._lists.read(lambda conn: list_stacks(conn, project, wanted))
+
+    async def stack_position(self, stack_id: UUID) -> StackPosition | None:
+        """The position of a stack of any project in the order by age; None: there is none."""
+        async with self._database.connection() as conn:
+            return await find_position(conn, stack_id)
 
     async def template(self, stack: StackRecord) -> TemplateRecord:
         """The current template version."""

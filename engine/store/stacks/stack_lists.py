@@ -47,6 +47,8 @@ with {_PROJECTS}select s.*
  order by s.created_at, s.id limit $4
 """  # noqa: S608 - of constants
 READ_NAME = "select name from stack where project = $1 and id = $2"
+#: In any project.
+FIND_POSITION = "select created_at, id from stack where id = $1"
 READ_POSITION = """
 select created_at, id from stack where ($1::text is null or project = $1) and id = $2
 """
@@ -90,13 +92,17 @@ _FIRST = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 _LAST = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 
 
+#: In the order by age, also among the stacks of other databases: time of the creation, and ID.
+StackPosition = tuple[datetime, UUID]
+
+
 @dataclass(frozen=True, slots=True)
 class StackFilter:
     """None: does not filter. A field with values selects stacks that have one of the values.
 
     tags: all of them; tags_any: at least one; not_tags: not all; not_tags_any: none. parents:
     nested stacks of these, also without show_nested. marker: the last stack of the previous page,
-    also if it was deleted.
+    also if it was deleted; after: its position instead, for the order by age.
     """
 
     names: Sequence[str] | None = None
@@ -118,6 +124,7 @@ class StackFilter:
     sort_keys: Sequence[str] = ("creation_time",)
     descending: bool = True
     marker: UUID | None = None
+    after: StackPosition | None = None
     limit: int | None = None
     counted: bool = False
 
@@ -158,6 +165,12 @@ async def list_stacks(conn: Connection, project: str | None, filters: StackFilte
     return StackPage([StackRecord(*_FIELDS(row)) for row in rows], total)
 
 
+async def find_position(conn: Connection, stack_id: UUID) -> StackPosition | None:
+    """The position of a stack, also of a deleted one; None: there is none with this ID."""
+    row = await conn.fetchrow(FIND_POSITION, stack_id)
+    return (row["created_at"], row["id"]) if row else None
+
+
 async def _list_sorted(
     conn: Connection, project: str | None, filters: StackFilter, document: Json
 ) -> Sequence[Any]:
@@ -179,7 +192,9 @@ async def _by_age(
     conn: Connection, project: str | None, filters: StackFilter, document: Json
 ) -> Sequence[Any]:
     begin = _LAST if filters.descending else _FIRST
-    if filters.marker is not None:
+    if filters.after is not None:
+        begin = filters.after
+    elif filters.marker is not None:
         position = await conn.fetchrow(READ_POSITION, project, filters.marker)
         if position is None:
             return []

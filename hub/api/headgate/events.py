@@ -16,7 +16,7 @@ from engine.store.connection import Connection
 from engine.store.records import StackRecord
 from hub.api import http_headers
 from hub.api.admission import while_admitted
-from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.app_context import context_of, identity_of, project_of, server_of
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
@@ -119,7 +119,7 @@ async def _selection(request: web.Request) -> Selection:
 
 
 async def show_asyncapi(request: web.Request) -> web.Response:
-    return json_response(asyncapi(context_of(request).settings.channels.amqp.answers))
+    return json_response(asyncapi(server_of(request).settings.channels.amqp.answers))
 
 
 async def show_webhook_key(request: web.Request) -> web.Response:

@@ -21,6 +21,7 @@ from engine.store.records import HookRecord
 from engine.words import CONFIRM, DRIFT, STACK_POINTS, AnswerChannel, HookState, Point
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import BY_TOKEN, AppContext, context_of, identity_of, project_of
+from hub.api.cells import in_any_cell
 from hub.api.headgate import responses
 from hub.api.headgate.audit_log import entry_document
 from hub.api.hook_answers import CONTINUE, MAX_REASON, Signal, answer_from, read_signal
@@ -206,7 +207,7 @@ ROUTES = (
           "hooks", body=HandOver, takes_body=True, response=responses.Hook, needs=Right.ANSWER),
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", list_decisions, "The audit log of a hook",
           "hooks", response=responses.HookDecisions),
-    Route("POST", "/hooks/{hook}/signal", count_wrong_tokens(signal_by_token),
+    Route("POST", "/hooks/{hook}/signal", count_wrong_tokens(in_any_cell(signal_by_token)),
           "Answer a hook with its token", "hooks", body=Signal,
           takes_body=True, response=responses.Hook),
 )  # fmt: skip

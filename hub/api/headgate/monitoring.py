@@ -4,7 +4,7 @@ from aiohttp import web
 
 from engine.errors import Unavailable
 from hub.api import health
-from hub.api.app_context import context_of
+from hub.api.app_context import server_of
 from hub.api.routes import Route
 from hub.auth.roles import Right
 from hub.metrics import CONTENT_TYPE
@@ -15,18 +15,18 @@ async def healthz(_: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    return health.show_readiness(await context_of(request).ready())
+    return health.show_readiness(await server_of(request).ready())
 
 
 async def healthcheck(request: web.Request) -> web.Response:
     """The health check of OpenStack services. Raises Unavailable."""
-    if missing := await context_of(request).ready():
+    if missing := await server_of(request).ready():
         raise Unavailable("; ".join(missing), remedy="Same as GET /readyz.")
     return web.Response(text="OK")
 
 
 async def show_metrics(request: web.Request) -> web.Response:
-    body = await context_of(request).metrics.render()
+    body = await server_of(request).metrics.render()
     return web.Response(body=body, content_type=CONTENT_TYPE, charset="utf-8")
 
 

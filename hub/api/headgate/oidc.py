@@ -9,8 +9,8 @@ from aiohttp import web
 from engine.errors import HeadgateError, NotFound
 from engine.store.access import tokens
 from engine.store.access.tokens import NewToken
-from hub.api.admission import ADMISSION
 from hub.api.app_context import context_of, project_of
+from hub.api.cells import ADMISSION, in_first_cell
 from hub.api.dashboard import page_response
 from hub.api.error_middleware import error_headers, status_of
 from hub.api.headgate.sessions import set_session_cookie
@@ -91,7 +91,7 @@ async def begin(request: web.Request) -> web.Response:
     )
     provider = await client.provider()
     # The session cookie does not come with the return, which begins at another site.
-    await request.app[ADMISSION].sessions.replace(request.cookies.get(COOKIE, ""))
+    await request[ADMISSION].sessions.replace(request.cookies.get(COOKIE, ""))
     response = web.Response(status=302)
     response.headers["Location"] = authorization_url(
         provider, client.rules, pending, _redirect_uri(request)
@@ -124,13 +124,13 @@ async def _identify(request: web.Request) -> tuple[OidcUser, PendingSignIn]:
     pending = read_cookie(request.cookies.get(_pending_cookie(request), ""))
     provider = await client.provider()
     code = authorization_code(request.query, pending, provider, client.rules.issuer)
-    gatekeeper, address, now = request.app[ADMISSION].gatekeeper, request.remote or "", monotonic()
+    gatekeeper, address, now = request[ADMISSION].gatekeeper, request.remote or "", monotonic()
     try:
         async with gatekeeper.turn(address, now):
             return await client.exchange(code, pending, _redirect_uri(request)), pending
     except HeadgateError as error:
         if error.code == UNAUTHORIZED:  # the provider rejected the code
-            gatekeeper.count_wrong(address, now)
+            gatekeeper.limits.count_wrong(address, now)
         raise
 
 
@@ -140,7 +140,7 @@ async def _begin_session(
     """Begin the session of a new token, whose secret is not kept. Raises Forbidden."""
     context, admission, rules = (
         context_of(request),
-        request.app[ADMISSION],
+        request[ADMISSION],
         require_provider(request).rules,
     )
     granted_project, roles = grant_roles(rules.grants, user, project)
@@ -209,7 +209,8 @@ ROUTES = (
 )  # fmt: skip
 #: Providers may add parameters to the return.
 CALLBACK_ROUTES = (
-    Route("GET", CALLBACK, end, "The return of a browser from the OpenID provider", "access",
+    Route("GET", CALLBACK, in_first_cell(end),
+          "The return of a browser from the OpenID provider", "access",
           query={"code": "the authorization code", "state": "of the redirect",
                  "iss": "the issuer (RFC 9207)", "error": "why the provider refused",
                  "error_description": "the same in words"},

@@ -12,6 +12,7 @@ from engine.principal import Principal
 from engine.types.signal_urls import PARAMETER, PATH
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import BY_TOKEN, context_of
+from hub.api.cells import in_any_cell
 from hub.api.request_validation import body_of, uuid_or_none
 from hub.api.routes import Route, json_response
 from hub.auth.request_credentials import request_credentials
@@ -54,7 +55,8 @@ def _refusal() -> HeadgateError:
 
 QUERY = {PARAMETER: "the token, for clients that cannot send headers"}
 ROUTES = tuple(
-    Route(method, PATH, count_wrong_tokens(send), "Send a signal to a resource", "resources",
+    Route(method, PATH, count_wrong_tokens(in_any_cell(send)), "Send a signal to a resource",
+          "resources",
           query=QUERY, takes_body=True, response=NoneType)
     for method in ("POST", "PUT")
 )  # fmt: skip

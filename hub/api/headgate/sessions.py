@@ -9,8 +9,9 @@ from pydantic import Field
 
 from channels.envelope import rfc3339
 from engine.store.access import tokens
-from hub.api.admission import ADMISSION, SESSION
+from hub.api.admission import SESSION
 from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.cells import ADMISSION
 from hub.api.headgate import responses
 from hub.api.request_validation import Body, invalid, read_model
 from hub.api.routes import Route, json_response
@@ -63,7 +64,7 @@ async def begin(request: web.Request) -> web.Response:
     )
     if credentials.is_empty:
         raise invalid("token", "is missing", "Send a token, or user and password.")
-    gatekeeper, sessions = request.app[ADMISSION].gatekeeper, request.app[ADMISSION].sessions
+    gatekeeper, sessions = request[ADMISSION].gatekeeper, request[ADMISSION].sessions
     who = await gatekeeper.admit(
         credentials, project_of(request), request.remote or "", monotonic()
     )
@@ -79,7 +80,7 @@ def set_session_cookie(request: web.Request, response: web.Response, cookie: str
     response.set_cookie(
         COOKIE,
         cookie,
-        max_age=int(request.app[ADMISSION].sessions.lasts.total_seconds()),
+        max_age=int(request[ADMISSION].sessions.lasts.total_seconds()),
         httponly=True,
         secure=request.scheme == "https",
         samesite="Strict",
@@ -91,7 +92,7 @@ async def end(request: web.Request) -> web.Response:
     token it has. Other tokens stay valid."""
     if (session := request.get(SESSION)) is not None:
         token_id = session.credentials.session_token
-        await request.app[ADMISSION].sessions.end(session.id, token_id)
+        await request[ADMISSION].sessions.end(session.id, token_id)
     elif context_of(request).settings.auth.mode == tokens.MODE:
         async with context_of(request).database.connection() as conn:
             await tokens.end_sign_in(conn, UUID(identity_of(request).token_id))

@@ -9,6 +9,7 @@ from channels.store.slack_requests import remember_request
 from engine.errors import HeadgateError, LimitReached, NotFound
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import context_of
+from hub.api.cells import in_first_cell
 from hub.api.client_limits import CLIENTS
 from hub.api.request_validation import invalid
 from hub.api.routes import Route
@@ -73,6 +74,6 @@ def _refusal(place: str, reason: str, remedy: str) -> HeadgateError:
 
 
 ROUTES = (
-    Route("POST", "/slack/interactions", count_wrong_tokens(interact),
+    Route("POST", "/slack/interactions", count_wrong_tokens(in_first_cell(interact)),
           "Receive clicks on buttons in Slack", "hooks", takes_body=True, content_type=""),
 )  # fmt: skip

@@ -86,7 +86,10 @@ class StackOfProject(StackSummary):
 
 
 class Stacks(TypedDict):
+    """warnings: the list is incomplete, because cells of the server are not available."""
+
     stacks: list[StackSummary] | list[StackOfProject]
+    warnings: NotRequired[list[Warning]]
     links: NotRequired[list[Link]]
     count: NotRequired[Count]
 

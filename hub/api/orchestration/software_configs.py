@@ -15,8 +15,16 @@ from engine.types.software.deployed_server import OS_COLLECT_CONFIG
 from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.cells import has_cells
 from hub.api.orchestration import documents, responses
-from hub.api.request_validation import project_or_all, query_limit, query_uuid, read_model, uuid_of
+from hub.api.request_validation import (
+    invalid,
+    project_or_all,
+    query_limit,
+    query_uuid,
+    read_model,
+    uuid_of,
+)
 from hub.api.routes import Route, json_response
 from hub.auth.roles import Right
 
@@ -77,6 +85,9 @@ async def create(request: web.Request) -> web.Response:
 async def list_configs(request: web.Request) -> web.Response:
     marker, limit = query_uuid(request, "marker"), query_limit(request, default=None)
     project = project_or_all(request, "software_configs")
+    if project is None and has_cells(request):
+        reason = "configs of all projects are not listed on a server with cells"
+        raise invalid("global_tenant", reason, "List the configs of a project.")
     configs: list[responses.SoftwareConfigInList] = [
         {**_summary(one), "project": one.project}
         for one in await context_of(request).engine.software.configs(project, marker, limit)

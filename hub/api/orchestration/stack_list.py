@@ -5,9 +5,12 @@ from uuid import UUID
 
 from aiohttp import web
 
-from engine.store.stacks.stack_lists import StackFilter
+from engine.store.stacks.stack_lists import StackFilter, StackPage
 from hub.api.app_context import context_of
+from hub.api.cells import CELLS
 from hub.api.orchestration import documents, responses
+from hub.api.orchestration.all_cells import incomplete, read_all_stacks
+from hub.api.orchestration.request_texts import warning_document
 from hub.api.request_validation import (
     invalid,
     project_or_all,
@@ -35,21 +38,36 @@ SORT_KEYS: Mapping[str, str] = {
 async def list_stacks(request: web.Request) -> web.Response:
     base, selected = base_of(request), _filter(request)
     project = project_or_all(request, "stacks")
+    if project is None:
+        return await _list_all(request, selected, base)
     page = await context_of(request).engine.reads.list_stacks(project, selected)
     document: responses.Stacks
-    if project is not None:
-        document = {"stacks": [documents.stack_summary(one, base) for one in page.stacks]}
-    else:
-        stacks: list[responses.StackOfProject] = [
-            {**documents.stack_summary(one, base), "project": one.project} for one in page.stacks
-        ]
-        document = {"stacks": stacks}
+    document = {"stacks": [documents.stack_summary(one, base) for one in page.stacks]}
+    _add_page(document, request, selected, page)
+    return json_response(document)
+
+
+async def _list_all(request: web.Request, selected: StackFilter, base: str) -> web.Response:
+    """The stacks of all projects."""
+    page, away = await read_all_stacks(request.app[CELLS], selected)
+    stacks: list[responses.StackOfProject] = [
+        {**documents.stack_summary(one, base), "project": one.project} for one in page.stacks
+    ]
+    document: responses.Stacks = {"stacks": stacks}
+    _add_page(document, request, selected, page)
+    if away:
+        document["warnings"] = [warning_document(incomplete("stacks", away))]
+    return json_response(document)
+
+
+def _add_page(
+    document: responses.Stacks, request: web.Request, selected: StackFilter, page: StackPage
+) -> None:
     if selected.limit and len(page.stacks) == selected.limit:
         following = request.rel_url.update_query(marker=str(page.stacks[-1].id))
         document["links"] = [documents.link(f"{origin_of(request)}{following}", "next")]
     if page.total is not None:
         document["count"] = page.total
-    return json_response(document)
 
 
 def _filter(request: web.Request) -> StackFilter:
@@ -69,7 +87,10 @@ def _filter(request: web.Request) -> StackFilter:
         timeout_mins=_minutes(request),
         reasons=_texts(request, "stack_status_reason"),
         parents=_ids(request, "owner_id", "parent"),
-        **tags,
+        tags=tags["tags"],
+        tags_any=tags["tags_any"],
+        not_tags=tags["not_tags"],
+        not_tags_any=tags["not_tags_any"],
         show_deleted=query_flag(request, "show_deleted"),
         show_nested=query_flag(request, "show_nested"),
         sort_keys=_sort_keys(request),

@@ -74,7 +74,10 @@ BY_NAME = (
     "resource_types.remote_stack",
 )
 #: Sections that can be repeated.
-SECTIONS = ("grants", "subscriptions", "rules", "programs", "endpoints", "label_rules", "users")
+SECTIONS = (
+    "databases", "grants", "subscriptions", "rules", "programs", "endpoints", "label_rules",
+    "users",
+)  # fmt: skip
 
 
 def example_with_subscription() -> str:

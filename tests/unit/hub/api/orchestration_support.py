@@ -27,12 +27,15 @@ from engine.store.stacks.stack_lists import StackFilter, StackPage
 from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
-from hub.api.app_context import AppContext
+from hub.api.app_context import AppContext, ServerContext
 from hub.api.application import make_application
+from hub.api.cells import Admission, Cell, OneDatabase
+from hub.api.costly_requests import CostlyRequests
 from hub.api.request_validation import invalid
+from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Anonymous, Authenticator
 from hub.auth.passwords import PasswordHasher
-from hub.program.wiring import make_admission, make_limits
+from hub.program.wiring import make_limits, make_request_limits, make_sessions
 from hub.settings.access import ServerSection
 from hub.settings.settings import Settings
 
@@ -296,15 +299,16 @@ async def client_of(
         new_id=lambda: UUID(int=0),
         new_secret=str,
         random_bytes=bytes,
-        ready=ready,
         fetch_template=cast(Any, None),
-        metrics=cast(Any, SimpleNamespace(record_request=lambda *_: None)),
-        tracer=Tracer(),
+        metrics=cast(Any, None),
         hasher=PasswordHasher(),
     )
-    app: web.Application = make_application(
-        context,
-        make_admission(context.settings, authenticator or Anonymous(), context.database),
-    )
+    limits = make_request_limits(context.settings)
+    gatekeeper = Gatekeeper(authenticator or Anonymous(), limits)
+    admission = Admission(gatekeeper, make_sessions(context.settings, context.database))
+    metrics = cast(Any, SimpleNamespace(record_request=lambda *_: None))
+    of_server = ServerContext(context.settings, metrics, Tracer(), ready, bytes)
+    cell = Cell("", context, admission, CostlyRequests(10, 64))
+    app: web.Application = make_application(of_server, OneDatabase(cell), limits)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         yield Client(session, str(server.make_url("")).rstrip("/"), engine)

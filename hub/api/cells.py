@@ -1,0 +1,184 @@
+"""The cell that serves a request: its database, with the services and access checks of it.
+
+A server with one database has one cell. With [cells], hub/program/cells.py connects several.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Generic, Protocol, TypeVar
+
+from aiohttp import web
+
+from engine.errors import HeadgateError, Unavailable
+from hub.api.app_context import CONTEXT, AppContext
+from hub.api.costly_requests import COSTLY, CostlyRequests
+from hub.api.routes import Handler
+from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
+from hub.auth.sessions import Sessions
+
+T = TypeVar("T")
+
+PLACE = "[cells] databases"
+#: Seconds that a list of all projects waits for a cell.
+LIST_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    gatekeeper: Gatekeeper
+    sessions: Sessions
+
+
+#: The access checks of the cell of the request.
+ADMISSION: web.RequestKey[Admission] = web.RequestKey("admission", Admission)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """name: "" if the server has one database."""
+
+    name: str
+    context: AppContext
+    admission: Admission
+    costly: CostlyRequests
+
+    def enter(self, request: web.Request) -> None:
+        """Let this cell serve the request."""
+        request[CONTEXT], request[ADMISSION] = self.context, self.admission
+        request[COSTLY] = self.costly
+
+
+class Cells(Protocol):
+    async def find(self, project: str) -> Cell:
+        """The cell of a project. Raises NotFound if it can be in none, and Unavailable if its cell
+        is away."""
+        ...
+
+    async def add_project(self, cell: Cell, project: str) -> None:
+        """Record that a project is in the cell, before the first change of it. Raises
+        Unavailable."""
+        ...
+
+    def reachable(self) -> Sequence[Cell]: ...
+
+    def away(self) -> Sequence[str]:
+        """The names of the cells that do not respond."""
+        ...
+
+
+class OneDatabase:
+    """The cells of a server with one database."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    async def find(self, project: str) -> Cell:
+        return self._cell
+
+    async def add_project(self, cell: Cell, project: str) -> None:
+        """Every project is in it."""
+
+    def reachable(self) -> Sequence[Cell]:
+        return (self._cell,)
+
+    def away(self) -> Sequence[str]:
+        return ()
+
+
+CELLS: web.AppKey[Cells] = web.AppKey("cells")
+
+
+def has_cells(request: web.Request) -> bool:
+    """Whether the server has more than its only database."""
+    return not isinstance(request.app[CELLS], OneDatabase)
+
+
+def unavailable(names: Sequence[str]) -> Unavailable:
+    """names: of the cells that are away."""
+    what = f'the cell "{names[0]}" is' if len(names) == 1 else f"the cells {', '.join(names)} are"
+    return Unavailable(
+        f"{what} not available",
+        place=PLACE,
+        remedy="Send the request again after the time in Retry-After; the log of the server has the"
+        " reason.",
+        code="CellUnavailable",
+    )
+
+
+def first_reachable(cells: Cells) -> Cell:
+    """Any cell, for a request that concerns no project. Raises Unavailable."""
+    reachable = cells.reachable()
+    if not reachable:
+        raise unavailable(cells.away())
+    return reachable[0]
+
+
+def in_first_cell(handler: Handler) -> Handler:
+    """Decorate a handler of a URL without a project that any cell can serve. Raises Unavailable if
+    all are away."""
+
+    @wraps(handler)
+    async def handle(request: web.Request) -> web.StreamResponse:
+        first_reachable(request.app[CELLS]).enter(request)
+        return await handler(request)
+
+    return handle
+
+
+def in_any_cell(handler: Handler) -> Handler:
+    """Decorate a handler of a URL without a project, which has a token of one of the cells: it
+    serves the request in the first cell that accepts the token. Raises Unavailable if none does,
+    and a cell is away."""
+
+    @wraps(handler)
+    async def handle(request: web.Request) -> web.StreamResponse:
+        cells = request.app[CELLS]
+        refusal: HeadgateError | None = None
+        away = [*cells.away()]
+        for cell in cells.reachable():
+            cell.enter(request)
+            try:
+                return await handler(request)
+            except HeadgateError as error:
+                if isinstance(error, Unavailable) and cell.name:
+                    away.append(cell.name)
+                elif error.code != UNAUTHORIZED:
+                    raise
+                refusal = error
+        if away or refusal is None:
+            raise unavailable(away)
+        raise refusal
+
+    return handle
+
+
+@dataclass(frozen=True, slots=True)
+class CellAnswers(Generic[T]):
+    """What the cells returned, by name, and the names of those that did not."""
+
+    by_cell: Mapping[str, T]
+    away: Sequence[str]
+
+
+async def read_all(cells: Cells, read: Callable[[AppContext], Awaitable[T]]) -> CellAnswers[T]:
+    """Read in all cells at once. Cells that do not answer in time are away. If there is only one
+    database, raises the errors of `read`."""
+    reachable = cells.reachable()
+
+    async def of_cell(cell: Cell) -> T | None:
+        if not cell.name:
+            return await read(cell.context)
+        try:
+            async with asyncio.timeout(LIST_TIMEOUT):
+                return await read(cell.context)
+        except (Unavailable, TimeoutError):
+            return None
+
+    answers = await asyncio.gather(*map(of_cell, reachable))
+    by_cell = {
+        cell.name: one for cell, one in zip(reachable, answers, strict=True) if one is not None
+    }
+    silent = [cell.name for cell in reachable if cell.name not in by_cell]
+    return CellAnswers(by_cell, sorted([*cells.away(), *silent]))

@@ -1,0 +1,404 @@
+"""Serves several cells in one process: one set of services for each, which is connected whenever
+its database is available.
+
+A cell that is away makes only its own projects unavailable. The process ends at start if the
+settings contradict what the cells have stored.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import structlog
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from structlog.typing import FilteringBoundLogger
+
+from engine.bounded_wait import wait_at_most
+from engine.cells import CellPlacement, merge_histories, possible_cells
+from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
+from engine.store.projects import cells as store
+from engine.store.projects.cells import CellRecord
+from engine.store.schema.compatibility import CELLS as NEEDED_PROGRAM
+from engine.store.schema.upgrade import migrate
+from engine.store.server_check import PLACE as URL_PLACE
+from engine.store.server_check import REPLICA_PLACE, check_replicas, check_servers
+from engine.tracing import Tracer
+from hub.api.app_context import ServerContext
+from hub.api.application import make_application
+from hub.api.cells import PLACE, Cell, unavailable
+from hub.auth.passwords import AT_ONCE, PasswordHasher
+from hub.auth.sessions import Sessions
+from hub.http.listener import monitoring_application, serve_api, serve_monitoring
+from hub.http.template_urls import TemplateFetcher
+from hub.metrics import Metrics
+from hub.metrics_exchange import MetricsExchange, merge_labelled, serve_own_metrics
+from hub.program.authenticator import open_authenticator
+from hub.program.cell_services import make_cell
+from hub.program.cell_sessions import CellSessions
+from hub.program.database_opening import open_registered, open_replicas
+from hub.program.loops import Loops, make_process
+from hub.program.process_slot import ProcessSlot
+from hub.program.tracing import tracing
+from hub.program.wiring import make_keyring, make_request_limits, make_sessions
+from hub.settings.cells import CellDatabase
+from hub.settings.settings import Settings
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+ROLES = frozenset({"api"})
+#: Seconds between two attempts to reach a cell, and to agree about a new revision.
+RETRY_INTERVAL = 3.0
+#: Seconds that the start waits for cells.
+START_TIMEOUT = 15.0
+#: Errors of cells that end the process at its start: the settings are wrong.
+WRONG_SETTINGS = frozenset({
+    "CellMissing", "DifferentClusters", "NotItsReplica", "OtherCell", "OtherPlacement",
+    "ProjectsOfOtherCells", "ReplicaNotPrimary",
+})  # fmt: skip
+
+
+@dataclass(slots=True)
+class CellState:
+    """One cell. settings: of its services. services: None: it is away. tried: set after the first
+    attempt to connect. error: of the last attempt."""
+
+    database: CellDatabase
+    settings: Settings
+    services: Cell | None = None
+    loops: Loops | None = None
+    sessions: Sessions | None = None
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    error: HeadgateError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.database.name
+
+
+class ServedCells:
+    """The cells of this process, by the settings."""
+
+    def __init__(
+        self, settings: Settings, slot: ProcessSlot, tracer: Tracer, stop: asyncio.Event
+    ) -> None:
+        self._settings = settings
+        self._slot = slot
+        self._tracer = tracer
+        self._stop = stop
+        self.limits = make_request_limits(settings, slot)
+        self._keyring = make_keyring(settings)
+        self._process = make_process(ROLES, self._keyring)
+        self._hasher = PasswordHasher(at_once=slot.share(AT_ONCE))
+        self._fetcher = TemplateFetcher(settings.template_urls)
+        self.states = {
+            one.name: CellState(one, settings.of_cell(one)) for one in settings.cells.databases
+        }
+        self._placement = settings.cells.placement
+        self._history: Sequence[CellPlacement] = ()
+        self._agreed = False
+        #: The cells of projects that are recorded there.
+        self._owners: dict[str, str] = {}
+
+    # What the API asks for; see hub/api/cells.py.
+
+    async def find(self, project: str) -> Cell:
+        if (owner := self._owners.get(project)) is not None:
+            return self._serve(owner)
+        if not self._history:
+            raise self._not_agreed()
+        possible = possible_cells(self._history, project)
+        if not possible:
+            raise NotFound(
+                f'the project "{project}" is in no cell of this server',
+                place="path",
+                remedy="An operator adds it to projects of one of [cells] databases.",
+                code="ProjectInNoCell",
+            )
+        for name in possible if len(possible) > 1 else ():
+            cell = self._serve(name)
+            async with cell.context.database.connection() as conn:
+                if await store.has_project(conn, project):
+                    self._owners[project] = name
+                    return cell
+        return self._serve(possible[0])
+
+    async def add_project(self, cell: Cell, project: str) -> None:
+        if project in self._owners:
+            return
+        async with cell.context.database.connection() as conn:
+            if not await store.has_project(conn, project):
+                if not self._agreed:
+                    raise self._not_agreed()
+                await store.add_project(conn, project, self._placement.revision)
+        self._owners[project] = cell.name
+
+    def reachable(self) -> Sequence[Cell]:
+        return [one.services for one in self.states.values() if one.services is not None]
+
+    def away(self) -> Sequence[str]:
+        return [one.name for one in self.states.values() if one.services is None]
+
+    def _serve(self, name: str) -> Cell:
+        state = self.states.get(name)
+        if state is None or state.services is None:
+            raise unavailable([name])
+        return state.services
+
+    def _not_agreed(self) -> Unavailable:
+        away = self.away()
+        return Unavailable(
+            f"the cells have not agreed to revision {self._placement.revision} of [cells] yet, and"
+            " until then no project is added" + (f"; away: {', '.join(away)}" if away else ""),
+            place="[cells] revision",
+            remedy="Send the request again after the time in Retry-After; the log of the server has"
+            " the reason.",
+            code="CellsNotAgreed",
+        )
+
+    # Connections.
+
+    async def keep_connected(self, state: CellState) -> None:
+        """Connect a cell until the process stops, again whenever its services end."""
+        while not self._stop.is_set():
+            try:
+                async with AsyncExitStack() as stack:
+                    await self._serve_until_stopped(stack, state)
+            except Exception as error:
+                state.error = _in_cell(error, state.name)
+                log.warning(
+                    "cell.unavailable",
+                    cell=state.name,
+                    reason=str(state.error),
+                    again_in=RETRY_INTERVAL,
+                    exc_info=None if isinstance(error, HeadgateError) else error,
+                )
+            state.tried.set()
+            await wait_at_most(self._stop, RETRY_INTERVAL)
+
+    async def _serve_until_stopped(self, stack: AsyncExitStack, state: CellState) -> None:
+        """Raises HeadgateError if the cell cannot be connected."""
+        settings, process = state.settings, self._process
+        url = settings.database.url.get_secret_value()
+        read_url = settings.database.read_url.get_secret_value()
+        await check_servers(url, time.time)
+        await check_replicas(url, read_url)
+        needs = max(settings.needed_program, NEEDED_PROGRAM)
+        await migrate(url, version=process.program.version, needs=needs)
+        size = settings.database.pool
+        database, token_keys = await open_registered(
+            url, size, self._keyring, process, as_cell=True
+        )
+        stack.push_async_callback(database.close)
+        async with database.connection() as conn:
+            await store.identify_cell(conn, state.name, uuid4(), self._placement)
+        replica = await open_replicas(stack, read_url, size, self._keyring)
+        authenticator = await stack.enter_async_context(
+            open_authenticator(settings.auth, database, self._hasher, self._keyring)
+        )
+        loops = Loops(
+            settings, database, token_keys, self._keyring, authenticator, tracer=self._tracer,
+            slot=self._slot, replica=replica,
+        )  # fmt: skip
+        await loops.enter(stack)
+        sessions = CellSessions(settings, database, self._sessions, self.away)
+        cell = make_cell(
+            state.name, settings, loops, self._hasher, self.limits, sessions, self._fetcher
+        )
+        stopped = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            tasks = await loops.start(group, stack, process, stopped)
+            state.sessions = make_sessions(settings, database)
+            state.services, state.loops, state.error = cell, loops, None
+            log.info("cell.connected", cell=state.name)
+            state.tried.set()
+            try:
+                await _first_of(self._stop, stopped)
+            finally:
+                state.services = state.loops = state.sessions = None
+                stopped.set()
+                loops.wake()
+                await loops.drain(tasks)
+
+    def _sessions(self) -> dict[str, Sessions]:
+        states = self.states.values()
+        return {one.name: one.sessions for one in states if one.sessions is not None}
+
+    # Revisions of the placement.
+
+    async def keep_agreed(self) -> None:
+        """Bring the placement of the settings to all cells, as soon as they are connected."""
+        while not self._stop.is_set():
+            try:
+                if await self.agree():
+                    return
+            except Exception as error:
+                is_expected = isinstance(error, HeadgateError)
+                log.warning(
+                    "cells.not_agreed",
+                    reason=str(error),
+                    again_in=RETRY_INTERVAL,
+                    exc_info=None if is_expected else error,
+                )
+            await wait_at_most(self._stop, RETRY_INTERVAL)
+
+    async def agree(self) -> bool:
+        """Returns whether there is nothing left to do. Raises Unavailable, and Conflict if the
+        settings contradict what the cells have stored."""
+        records = await self._read_records()
+        if not records:
+            return False
+        newest = max(records.values(), key=lambda one: one.agreed)
+        own = self._placement
+        if newest.agreed:
+            self._history = newest.history
+        if max(one.announced for one in records.values()) > own.revision:
+            self._agreed = False
+            raise Conflict(
+                f"this process has an earlier revision of [cells] than the cells: {own.revision}",
+                place="[cells] revision",
+                remedy="Restart it with the current settings; until then, it adds no projects",
+                code="OutdatedPlacement",
+            )
+        history = merge_histories([*(one.history for one in records.values()), [own]])
+        if newest.agreed < own.revision:
+            if len(records) < len(self.states):
+                return False
+            for name in records:
+                async with self._serve(name).context.database.connection() as conn:
+                    await store.announce(conn, own.revision)
+        for name in records:
+            async with self._serve(name).context.database.connection() as conn:
+                await store.announce(conn, own.revision)
+                await store.agree(conn, history)
+        stored = await self._read_records()
+        if any(one.agreed == own.revision for one in stored.values()):
+            self._history, self._agreed = history, True
+        return all(one.agreed == own.revision for one in stored.values()) and (
+            len(stored) == len(self.states)
+        )
+
+    async def _read_records(self) -> dict[str, CellRecord]:
+        """Of the cells that are connected."""
+        records: dict[str, CellRecord] = {}
+        for cell in self.reachable():
+            async with cell.context.database.connection() as conn:
+                record = await store.read_cell(conn)
+            if record is not None:
+                records[cell.name] = record
+        return records
+
+    async def ready(self) -> list[str]:
+        """The reasons why this process serves no cell; empty if it serves one."""
+        reasons: list[str] = []
+        for state in self.states.values():
+            if state.loops is None:
+                reasons.append(f"{state.name}: {state.error or 'not connected yet'}")
+            elif missing := await state.loops.ready():
+                reasons += [f"{state.name}: {one}" for one in missing]
+            else:
+                return []
+        return reasons
+
+
+class CellsMetrics(Metrics):
+    """The metrics of a process that serves cells. Those of the services of a cell have the label
+    `cell`."""
+
+    def __init__(self, cells: ServedCells, exchange: MetricsExchange) -> None:
+        super().__init__(None, None, exchange)
+        self._cells = cells
+
+    def render_own(self) -> bytes:
+        up = CollectorRegistry()
+        gauge = Gauge("headgate_cell_up", "1 if the cell is connected", ("cell",), registry=up)
+        texts: dict[str, bytes] = {}
+        for state in self._cells.states.values():
+            gauge.labels(state.name).set(state.loops is not None)
+            if state.loops is not None:
+                texts[state.name] = state.loops.metrics.render_own()
+        own = super().render_own() + generate_latest(up)
+        return merge_labelled(texts, "cell", own)
+
+
+def _in_cell(error: Exception, name: str) -> HeadgateError:
+    """Why a cell is away. Errors of settings have their place in [cells]."""
+    if not isinstance(error, HeadgateError):
+        return Unavailable("this is a fault of the server", place=f'{PLACE} "{name}"')
+    settings = {URL_PLACE: "url", REPLICA_PLACE: "read_url"}
+    if error.finding.place not in settings or type(error) not in (Conflict, Unavailable):
+        return error
+    place = f'{PLACE} "{name}" {settings[error.finding.place]}'
+    return type(error)(
+        error.finding.reason, place=place, remedy=error.finding.remedy, code=error.code
+    )
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waiting = [asyncio.create_task(one.wait()) for one in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
+
+
+@asynccontextmanager
+async def running_cells(
+    settings: Settings,
+    stop: asyncio.Event,
+    *,
+    slot: ProcessSlot = ProcessSlot(),  # noqa: B008  frozen
+) -> AsyncIterator[str]:
+    """A context manager: the URL of the API of all cells. It waits a limited time for the cells.
+
+    Raises Conflict if the settings contradict what the cells have stored, and Unavailable.
+    """
+    async with AsyncExitStack() as stack:
+        tracer = await stack.enter_async_context(tracing(settings.tracing))
+        cells = ServedCells(settings, slot, tracer, stop)
+        metrics = CellsMetrics(cells, MetricsExchange(slot.directory, slot.number, slot.count))
+        tasks = {
+            name: asyncio.create_task(cells.keep_connected(state), name=f"cell {name}")
+            for name, state in cells.states.items()
+        }
+        stack.push_async_callback(_end, cells, stop, tasks)
+        await _check_start(cells, stop)
+        agreeing = asyncio.create_task(cells.keep_agreed(), name="cells")
+        stack.callback(agreeing.cancel)
+        if slot.directory is not None:
+            exchange = serve_own_metrics(metrics, slot.directory, slot.number)
+            await stack.enter_async_context(exchange)
+        if address := settings.metrics.address:
+            monitoring = monitoring_application(metrics, cells.ready)
+            await stack.enter_async_context(serve_monitoring(monitoring, address, slot.metrics))
+        server = ServerContext(settings, metrics, tracer, cells.ready, secrets.token_bytes)
+        application = make_application(server, cells, cells.limits)
+        async with serve_api(settings.server, application, slot.api) as url:
+            yield url
+
+
+async def _end(
+    cells: ServedCells, stop: asyncio.Event, tasks: Mapping[str, asyncio.Task[None]]
+) -> None:
+    stop.set()
+    for name, state in cells.states.items():
+        if state.services is None:  # it is connecting, which can take long
+            tasks[name].cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+
+async def _check_start(cells: ServedCells, stop: asyncio.Event) -> None:
+    """Wait for the first attempts to connect. Raises Conflict if the settings are wrong."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START_TIMEOUT):
+            for state in cells.states.values():
+                await _first_of(state.tried, stop)
+    for state in cells.states.values():
+        if state.error is not None and state.error.code in WRONG_SETTINGS:
+            raise state.error
+    with suppress(Unavailable):
+        await cells.agree()

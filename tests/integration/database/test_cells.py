@@ -1,0 +1,394 @@
+"""Cells: databases with their own engines, which API processes serve behind one address."""
+
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import Conflict, Invalid
+from hub.checks.doctor import run_checks
+from hub.program.server_processes import serve
+from tests.support.cells import (
+    api_of,
+    cell,
+    cells_settings,
+    engine_of,
+    of_project,
+    projects_of,
+    running_node,
+    url_of,
+)
+from tests.support.keys import key_file
+from tests.support.postgres import TestServer
+from tests.support.program import ServerProcess, eventually, program, resource
+from tests.support.receiver import Receiver, running_receiver, until
+from tests.support.replication import PostgresNode
+
+HOOKED = {"web": resource(hooks=[{"on": "pre-create"}])}
+
+
+@pytest.fixture
+async def urls(postgres: TestServer) -> AsyncIterator[list[str]]:
+    """The URLs of three databases."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(postgres.new_database()) for _ in range(3)]
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[PostgresNode]:
+    async with running_node("b") as node:
+        yield node
+
+
+async def names(http: Any, path: str) -> list[str]:
+    status, document = await http.call("GET", path)
+    assert status == 200, document
+    return [one["stack_name"] for one in document["stacks"]]
+
+
+async def test_each_project_is_in_its_cell(urls: list[str]) -> None:
+    in_a, in_b = (of[0] for of in projects_of("ab").values())
+    async with (
+        engine_of(urls[0]),
+        engine_of(urls[1]),
+        api_of([cell("a", urls[0]), cell("b", urls[1])]) as http,
+    ):
+        first, second = of_project(http, in_a), of_project(http, in_b)
+        await first.create("s", {"web": resource()})
+        await second.create("s", {"web": resource()})
+        assert await first.until_ended("s") == "CREATE_COMPLETE"
+        assert await second.until_ended("s") == "CREATE_COMPLETE"
+    async with program(urls[2]) as other:  # an ordinary server cannot be one of a cell
+        assert (await other.call("GET", "/stacks"))[0] == 200
+    with pytest.raises(Conflict, match='the database is the cell "a", and this process has the'):
+        async with program(urls[0]):
+            pass
+
+
+async def test_projects_stay_in_their_cell_when_another_is_added(urls: list[str]) -> None:
+    """Of the projects that the new cell would get, those that exist stay, and new ones go there."""
+    in_c = projects_of("abc", 2)["c"]
+    two = [cell("a", urls[0]), cell("b", urls[1])]
+    async with api_of(two) as before:
+        await of_project(before, in_c[0]).create("old", {})
+        async with api_of([*two, cell("c", urls[2])], revision=2) as http:
+            await of_project(http, in_c[1]).create("new", {})
+            assert await names(of_project(http, in_c[0]), "/stacks") == ["old"]
+            assert await names(of_project(http, in_c[1]), "/stacks") == ["new"]
+            # The process with the earlier settings could put a new project into another cell.
+            status, refused = await of_project(before, "unheard-of").call(
+                "POST", "/stacks", {"stack_name": "s", "template": {}}
+            )
+            assert status == 503, refused
+            assert "revision 1 of [cells], and the cells have 2" in refused["error"]["message"]
+            assert await names(of_project(before, in_c[0]), "/stacks") == ["old"]
+
+
+async def test_an_existing_database_becomes_the_first_cell(urls: list[str]) -> None:
+    projects = projects_of("ab", 2)
+    async with program(urls[0]) as single:
+        for project in (*projects["a"], *projects["b"]):
+            await of_project(single, project).create("s", {})
+    two = [cell("a", urls[0]), cell("b", urls[1])]
+    with pytest.raises(Conflict, match='the cell "a" has projects of other cells, 2 in all'):
+        async with api_of(two):
+            pass
+    async with api_of(two[:1]):
+        pass
+    async with api_of(two, revision=2) as http:
+        for project in (*projects["a"], *projects["b"]):
+            assert await names(of_project(http, project), "/stacks") == ["s"]
+
+
+async def test_lists_of_all_projects_merge_the_pages_of_the_cells(urls: list[str]) -> None:
+    projects = projects_of("ab")
+    async with api_of([cell("a", urls[0]), cell("b", urls[1])]) as http:
+        created = []
+        for number in range(7):
+            project = projects["a" if number % 3 else "b"][0]
+            await of_project(http, project).create(f"s{number}", {})
+            created.append(f"s{number}")
+        listed: list[str] = []
+        path = "/stacks?global_tenant=true&limit=2&with_count=true"
+        while path:
+            _, page = await http.call("GET", path)
+            assert page["count"] == 7
+            assert "warnings" not in page
+            listed += [one["stack_name"] for one in page["stacks"]]
+            last = page["stacks"][-1]["id"] if page["stacks"] else None
+            path = (
+                f"/stacks?global_tenant=true&limit=2&with_count=true&marker={last}" if last else ""
+            )
+            if len(page["stacks"]) < 2:
+                break
+        assert listed == created[::-1]
+        oldest = await names(http, "/stacks?global_tenant=true&sort_dir=asc&limit=3")
+        assert oldest == created[:3]
+        status, refused = await http.call("GET", "/stacks?global_tenant=true&sort_keys=stack_name")
+        assert status == 400
+        assert "sorted by creation_time only" in refused["error"]["message"]
+        assert (await http.call("GET", "/software_configs?global_tenant=true"))[0] == 400
+
+
+async def test_a_killed_cell_makes_only_its_projects_unavailable(
+    urls: list[str], node: PostgresNode
+) -> None:
+    in_a, in_b = (of[0] for of in projects_of("ab").values())
+    databases = [cell("a", urls[0]), cell("b", url_of(node))]
+    async with api_of(databases) as http:
+        first, second = of_project(http, in_a), of_project(http, in_b)
+        await first.create("one", {})
+        await second.create("two", {})
+        node.kill()
+        for _ in range(2):  # as soon as the connection is lost, and later
+            async with http.session.get(f"{http.url}/v1/{in_b}/stacks") as answer:
+                assert answer.status == 503
+                assert answer.headers["Retry-After"]
+            assert await names(first, "/stacks") == ["one"]
+        await first.create("three", {})
+        status, page = await first.call("GET", "/stacks?global_tenant=true")
+        assert status == 200, page
+        assert [one["stack_name"] for one in page["stacks"]] == ["three", "one"]
+        assert page["warnings"][0]["code"] == "CellUnavailable"
+        assert "not available: b" in page["warnings"][0]["message"]
+        assert (await http.call("GET", "//readyz"))[0] == 200
+        await node.start()
+        await eventually(lambda: _succeeds(second))
+        assert await names(second, "/stacks?global_tenant=true") == ["three", "two", "one"]
+
+
+async def _succeeds(http: Any) -> bool:
+    return bool((await http.call("GET", "/stacks"))[0] == 200)
+
+
+async def test_a_process_starts_without_a_cell(urls: list[str], node: PostgresNode) -> None:
+    """Also projects that it does not know are served, unless they can be in the cell that is
+    away."""
+    projects = projects_of("ab", 2)
+    databases = [cell("a", urls[0]), cell("b", url_of(node))]
+    async with api_of(databases) as http:
+        await of_project(http, projects["a"][0]).create("one", {})
+    node.kill()
+    async with api_of(databases) as http:
+        assert (await http.call("GET", "//readyz"))[0] == 200
+        _, text = await http.call("GET", "//metrics")
+        assert 'headgate_cell_up{cell="a"} 1.0' in text
+        assert 'headgate_cell_up{cell="b"} 0.0' in text
+        assert await names(of_project(http, projects["a"][0]), "/stacks") == ["one"]
+        await of_project(http, projects["a"][1]).create("two", {})
+        status, refused = await of_project(http, projects["b"][0]).call("GET", "/stacks")
+        assert status == 503
+        assert 'the cell "b" is not available' in refused["error"]["message"]
+        await node.start()
+        second = of_project(http, projects["b"][0])
+        await eventually(lambda: _succeeds(second))
+        await second.create("three", {})
+
+
+async def test_a_new_revision_waits_for_all_cells(urls: list[str], node: PostgresNode) -> None:
+    """Until then, existing projects are served, and no project is added."""
+    two = [cell("a", urls[0]), cell("b", url_of(node))]
+    old = projects_of("ab")["a"][0]
+    in_c = projects_of("abc")["c"][0]
+    async with api_of(two) as http:
+        await of_project(http, old).create("s", {})
+    node.kill()
+    async with api_of([*two, cell("c", urls[2])], revision=2) as http:
+        assert await names(of_project(http, old), "/stacks") == ["s"]
+        await of_project(http, old).create("t", {})
+        status, refused = await of_project(http, in_c).call(
+            "POST", "/stacks", {"stack_name": "s", "template": {}}
+        )
+        assert status == 503, refused
+        await node.start()
+        await eventually(lambda: _creates(of_project(http, in_c)))
+
+
+async def _creates(http: Any) -> bool:
+    body = {"stack_name": "s", "template": {"heat_template_version": "2018-08-31"}}
+    return bool((await http.call("POST", "/stacks", body))[0] == 201)
+
+
+async def test_tokens_of_hooks_and_signals_are_those_of_any_cell(urls: list[str]) -> None:
+    """Their URLs have no project."""
+    in_b = projects_of("ab")["b"][0]
+    async with (
+        api_of([cell("a", urls[0]), cell("b", urls[1])]) as http,
+        engine_of(urls[0], http.url),
+        engine_of(urls[1], http.url),
+    ):
+        of_b = of_project(http, in_b)
+        resources = {
+            "handle": {"type": "OS::Heat::WaitConditionHandle"},
+            "wait": {
+                "type": "OS::Heat::WaitCondition",
+                "properties": {"handle": {"get_resource": "handle"}, "timeout": 60},
+            },
+        }
+        outputs = {"url": {"value": {"get_attr": ["handle", "endpoint"]}},
+                   "token": {"value": {"get_attr": ["handle", "token"]}}}  # fmt: skip
+        template = {"heat_template_version": "2018-08-31", "resources": resources,
+                    "outputs": outputs}  # fmt: skip
+        status, _ = await of_b.call("POST", "/stacks", {"stack_name": "s", "template": template})
+        assert status == 201
+
+        async def address() -> dict[str, str] | None:
+            found = {
+                one["output_key"]: one["output_value"] for one in (await of_b.stack("s"))["outputs"]
+            }
+            return found if found.get("url") and found.get("token") else None
+
+        known = await eventually(address)
+        wrong = {"Authorization": "Bearer wrong"}
+        async with http.session.post(known["url"], json={}, headers=wrong) as answer:
+            assert answer.status == 401
+        right = {"Authorization": f"Bearer {known['token']}"}
+        async with http.session.post(known["url"], json={}, headers=right) as answer:
+            assert answer.status == 200, await answer.text()
+        assert await of_b.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_hooks_are_answered_in_their_cell(urls: list[str]) -> None:
+    """With the role of the caller, and with the token in the notification of any cell."""
+    projects = projects_of("ab")
+    async with (
+        running_receiver() as receiver,
+        api_of([cell("a", urls[0]), cell("b", urls[1])]) as http,
+        engine_of(urls[0], http.url),
+        engine_of(urls[1], http.url),
+    ):
+        for name in "ab":
+            client = of_project(http, projects[name][0])
+            target = {
+                "channel": "webhook",
+                "target": receiver.url,
+                "events": ["headgate.hook.waiting"],
+            }
+            status, answer = await client.call("POST", "/subscriptions", target)
+            assert status == 201, answer
+            await client.create("s", HOOKED)
+            (hook,) = await client.waiting_hooks("s")
+            assert (await client.signal(hook))[0] == 200
+            assert await client.until_ended("s") == "CREATE_COMPLETE"
+            await client.create("t", HOOKED)
+            (hook,) = await client.waiting_hooks("t")
+            sent = await until(partial(_notification, receiver, hook["id"]))
+            url, token = sent["signal_url"], sent["token"]
+            for used, expected in (("x" * len(token), 401), (token, 200)):
+                headers = {"Authorization": f"Bearer {used}"}
+                async with http.session.post(
+                    url, json={"decision": "continue"}, headers=headers
+                ) as response:
+                    assert response.status == expected, await response.text()
+            assert await client.until_ended("t") == "CREATE_COMPLETE"
+
+
+def _notification(receiver: Receiver, hook_id: str) -> Any:
+    """The data of the event of a hook."""
+    data = [one["data"] for one in receiver.events]
+    return next((one for one in data if one["hook"]["id"] == hook_id), None)
+
+
+async def test_doctor_checks_each_cell(urls: list[str]) -> None:
+    databases = [cell("a", urls[0]), cell("b", urls[1])]
+
+    async def results(**more: int) -> dict[str, tuple[str, str]]:
+        found = await run_checks(cells_settings(databases, **more), None)
+        return {one.check: (one.state, one.reason) for one in found}
+
+    assert "is no cell yet" in (await results())["b: cell"][1]
+    async with api_of(databases):
+        pass
+    assert (await results())["a: cell"][0] == "ok"
+    state, reason = (await results(revision=2))["a: cell"]
+    assert state == "warning"
+    assert "have not agreed to revision 2" in reason
+    databases.reverse()
+    databases[0]["name"], databases[1]["name"] = "a", "b"
+    state, reason = (await results())["a: cell"]
+    assert (state, reason) == ("error", 'the database is that of the cell "b"')
+
+
+def test_processes_with_cells_have_the_role_api_only(
+    urls: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = cells_settings([cell("a", urls[0])])
+    assert serve(settings) == 1
+    assert "a process with [cells] has the role api only" in capfd.readouterr().err
+
+
+def test_two_processes_serve_the_cells_of_one_port(urls: list[str], tmp_path: Path) -> None:
+    """Real processes, which stop in order."""
+    cells = f'[[cells.databases]]\nname = "a"\nurl = "{urls[0]}"\n'
+    key = f'[credentials]\nkey_file = "{key_file()}"\n'
+    server = ServerProcess(tmp_path, settings=cells + key, roles=["api"], processes=2)
+    server.start()
+    try:
+        with urllib.request.urlopen(f"{server.url}/v1/p/stacks", timeout=10) as answer:
+            assert answer.status == 200
+    finally:
+        assert server.stop() == 0
+    assert '"database":"cells"' in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("databases", "reason"),
+    [
+        ([cell("a", "postgresql://x/a"), cell("a", "postgresql://x/b")], '"a" is used twice'),
+        (
+            [cell("a", "postgresql://x/a"), cell("b", "postgresql://x/a")],
+            'is also the database of the cell "a"',
+        ),
+        (
+            [
+                cell("a", "postgresql://x/a", projects=["p"]),
+                cell("b", "postgresql://x/b", projects=["p"]),
+            ],
+            '"p" is also in the cell "a"',
+        ),
+        ([cell("a", "")], "a cell has no embedded database"),
+        ([cell("A b", "postgresql://x/a")], "name"),
+    ],
+)
+def test_contradicting_settings_are_refused(databases: Any, reason: str) -> None:
+    with pytest.raises(Invalid, match=reason):
+        cells_settings(databases)
+
+
+async def test_two_cells_have_two_databases(urls: list[str]) -> None:
+    """Also if their URLs differ."""
+    async with api_of([cell("a", urls[0])]):
+        pass
+    other_url = f"{urls[0]}&application_name=b"
+    with pytest.raises(Conflict, match='the cell "b" is that of the cell "a"'):
+        async with api_of([cell("a", urls[0]), cell("b", other_url)], revision=2):
+            pass
+    with pytest.raises(Conflict, match="Give each cell its own database"):
+        async with api_of([cell("b", urls[0])]):
+            pass
+
+
+async def test_settings_that_contradict_earlier_ones_are_refused(urls: list[str]) -> None:
+    two = [cell("a", urls[0]), cell("b", urls[1])]
+    async with api_of(two):
+        pass
+    with pytest.raises(Conflict, match=r"revision 1 of \[cells\] differs"):
+        async with api_of(two, hashing=False):
+            pass
+    with pytest.raises(Conflict, match=r"\[cells\] lacks b of an earlier revision"):
+        async with api_of(two[:1], revision=2):
+            pass
+
+
+async def test_a_project_in_no_cell_is_refused(urls: list[str]) -> None:
+    databases = [cell("a", urls[0], projects=["known"])]
+    async with api_of(databases, hashing=False) as http:
+        await of_project(http, "known").create("s", {})
+        status, refused = await of_project(http, "unknown").call("GET", "/hooks")
+        assert (status, refused["error"]["type"]) == (404, "ProjectInNoCell")
+        assert refused["error"]["place"] == "path"
+        assert "[cells] databases" in refused["error"]["remedy"]
