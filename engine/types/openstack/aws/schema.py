@@ -113,6 +113,7 @@ INSTANCE: Final = TypeSchema(
 VOLUME: Final = TypeSchema(
     "AWS::EC2::Volume",
     description="A volume, with the properties of a volume of Amazon EC2.",
+    snapshots=True,
     properties={
         "AvailabilityZone": Property(
             Kind.STRING, "Availability zone.", required=True, immutable=True

@@ -411,6 +411,28 @@ def test_the_properties_of_volumes() -> None:
     }
 
 
+async def test_the_snapshot_of_a_volume_is_a_backup() -> None:
+    """Also with DeletionPolicy: Snapshot, as in Heat."""
+    assert kind("Volume").schema.snapshots
+    cloud = web(
+        ok(backups=[]),
+        ok(volume={"id": OTHER, "status": "available"}),
+        answer(202, {"backup": {"id": PORT}}),
+        ok(backup={"id": PORT, "status": "available"}),
+    )
+    given = {"AvailabilityZone": "nova", "Size": 1}
+    done, sent = await perform("Volume", "snapshot", given, cloud, physical_id=OTHER)
+    assert isinstance(done, Done) and done.data == {"backup_id": PORT}
+    assert sent[2][2]["backup"]["volume_id"] == OTHER
+
+
+async def test_an_instance_has_no_snapshot() -> None:
+    """As in Heat."""
+    assert not kind("Instance").schema.snapshots
+    done, sent = await perform("Instance", "snapshot", INSTANCE, web(), physical_id=SERVER)
+    assert isinstance(done, Done) and not sent
+
+
 # ---- AWS::EC2::NetworkInterface
 
 
