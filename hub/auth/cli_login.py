@@ -21,6 +21,8 @@ from hub.auth.login_secrets import challenge_of, is_user_code, plain_user_code
 
 #: Seconds until a login code must have been exchanged: enough to paste it.
 CODE_TIME = 300
+#: Valid logins through one sign-in in a browser.
+MAX_LOGINS = 20
 #: Of SHA-256 in URL-safe base64.
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _CODE = re.compile(r"[A-Za-z0-9_-]{96}")

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from engine.errors import Conflict
+from engine.errors import Conflict, LimitReached
 from engine.missing_objects import no_token
 from engine.store.connection import Connection
 
@@ -144,6 +144,18 @@ insert into token_mode (token_id, mode)
 select created.id, source.mode from created, source
 returning token_id
 """
+#: Copies of a sign-in begin when it began. The lock serializes them until the end of the
+#: transaction.
+LOCK_SIGN_IN = "select 1 from token where id = $1 for no key update"
+COUNT_COPIES = """
+select count(*)
+  from (select id, subject, created_at from token where id = $1 and subject is not null) source
+ cross join lateral (
+       select c.id from token_details c
+        where c.subject = source.subject and c.created_at = source.created_at and c.is_valid
+       offset 0) copy
+ where copy.id <> source.id
+"""
 REHASH = "update token set hash = $3 where id = $1 and hash = $2"
 WEAK_PASSWORDS = """
 select count(*) from token
@@ -183,13 +195,27 @@ async def use(conn: Connection, token_id: UUID, *, by_session: bool = False) -> 
 
 
 async def copy_sign_in(
-    conn: Connection, sign_in: UUID, token_id: UUID, hashed: str, created_by: str
+    conn: Connection, sign_in: UUID, token_id: UUID, hashed: str, created_by: str, *, limit: int
 ) -> TokenRecord | None:
     """Create a token that begins and expires with a sign-in with OpenID Connect. None: the sign-in
-    has ended, or there already is a token with this ID. hashed: of the token."""
-    if await conn.fetchval(COPY_SIGN_IN, sign_in, token_id, hashed, created_by) is None:
-        return None
-    return await _read(conn, token_id)
+    has ended, or there already is a token with this ID. hashed: of the token. limit: of valid
+    tokens with this sign-in. Raises LimitReached."""
+    async with conn.transaction():
+        await conn.execute(LOCK_SIGN_IN, sign_in)
+        await check_copies(conn, sign_in, limit)
+        if await conn.fetchval(COPY_SIGN_IN, sign_in, token_id, hashed, created_by) is None:
+            return None
+        return await _read(conn, token_id)
+
+
+async def check_copies(conn: Connection, sign_in: UUID, limit: int) -> None:
+    """Raises LimitReached if a sign-in has as many valid copies."""
+    if await conn.fetchval(COUNT_COPIES, sign_in) >= limit:
+        raise LimitReached(
+            f"the sign-in in this browser has {limit} logins of the command line",
+            remedy="Run `headgate logout` where you no longer need the login, or sign out in the"
+            " browser and sign in again.",
+        )
 
 
 async def end_sign_in(conn: Connection, token_id: UUID) -> None:

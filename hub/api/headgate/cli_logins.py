@@ -19,6 +19,7 @@ from hub.auth import secrets
 from hub.auth.cli_login import (
     CHALLENGE,
     CODE_TIME,
+    MAX_LOGINS,
     CliLogin,
     LoginCode,
     login_of,
@@ -61,6 +62,8 @@ async def confirm(request: web.Request) -> web.Response:
         remedy = "Type the 8 letters that the terminal shows."
         raise invalid("user_code", "is not the code of a login", remedy)
     sign_in = await _sign_in_of(request)
+    async with context.database.connection() as conn:
+        await store.check_copies(conn, sign_in.id, MAX_LOGINS)
     code = LoginCode(sign_in.id, context.new_id(), int(time.time()) + CODE_TIME)
     login = CliLogin(project_of(request), body.code_challenge, body.user_code)
     text = write_login_code(context.token_keys.keys.newest, code, login)
@@ -102,8 +105,9 @@ async def redeem(request: web.Request) -> web.Response:
     token = secrets.write_token(code.token_id, context.random_bytes(SECRET_BYTES))
     async with context.database.connection() as conn:
         row = await store.copy_sign_in(
-            conn, code.sign_in, code.token_id, secrets.hash_token(token), CREATED_BY
-        )
+            conn, code.sign_in, code.token_id, secrets.hash_token(token), CREATED_BY,
+            limit=MAX_LOGINS,
+        )  # fmt: skip
     if row is None:
         raise _refusal("the code was already used, or the sign-in in the browser has ended")
     created: responses.NewToken = {**document(row), "token": token}

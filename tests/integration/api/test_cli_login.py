@@ -1,5 +1,6 @@
 """`headgate login --web` with a real OpenID provider: the browser is a client with cookies."""
 
+import asyncio
 import json
 import re
 import stat
@@ -14,6 +15,7 @@ from yarl import URL
 
 from engine.store.access import tokens as store
 from engine.store.database import Database
+from hub.auth.cli_login import MAX_LOGINS
 from hub.auth.cross_site import CSRF_HEADER
 from hub.auth.login_secrets import LoginSecrets
 from hub.auth.sessions import COOKIE
@@ -141,6 +143,32 @@ async def test_a_sign_out_in_the_browser_ends_a_login_that_is_not_complete(run: 
         assert status == 401 and "sign-in in the browser has ended" in str(refusal)
 
 
+async def test_a_sign_in_has_a_limited_number_of_logins(run: Program) -> None:
+    """Also of concurrent ones. An ended login makes room for another; another sign-in has its own."""
+    async with signed_in_browser(run, "id-of-bob") as browser:
+        codes = [(await confirm(browser))[1]["code"] for _ in range(MAX_LOGINS + 2)]
+        answers = await asyncio.gather(
+            *(run.call("POST", REDEEM, redemption(one)) for one in codes)
+        )
+        statuses = [status for status, _ in answers]
+        assert statuses.count(201) == MAX_LOGINS
+        refused = [body for status, body in answers if status == 400]
+        assert len(refused) == 2
+        assert refused[0]["error"]["type"] == "LimitReached"
+        assert f"has {MAX_LOGINS} logins of the command line" in refused[0]["error"]["message"]
+        assert "headgate logout" in refused[0]["error"]["remedy"]
+        status, refusal = await confirm(browser)
+        assert (status, refusal["error"]["type"]) == (400, "LimitReached")
+        async with run.database.connection() as conn:
+            login = next(body for status, body in answers if status == 201)
+            await store.revoke(conn, "p", UUID(login["id"]), "bob")
+        status, answer = await confirm(browser)
+        assert status == 201
+        assert (await run.call("POST", REDEEM, redemption(answer["code"])))[0] == 201
+    async with signed_in_browser(run, "id-of-bob") as browser:
+        assert (await confirm(browser))[0] == 201
+
+
 async def test_a_login_through_an_earlier_sign_in_gives_its_user_no_rights_back(
     database: Database,
 ) -> None:
@@ -154,7 +182,9 @@ async def test_a_login_through_an_earlier_sign_in_gives_its_user_no_rights_back(
 
     async def log_in_through(one: UUID) -> store.TokenRecord | None:
         async with database.connection() as conn:
-            return await store.copy_sign_in(conn, one, uuid4(), "hash", "headgate login")
+            return await store.copy_sign_in(
+                conn, one, uuid4(), "hash", "headgate login", limit=MAX_LOGINS
+            )
 
     earlier, demoted = await sign_in("admin"), await sign_in("reader")
     login = await log_in_through(earlier)
