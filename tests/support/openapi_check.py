@@ -1,6 +1,8 @@
 """Records the responses of a server, and checks them against the server's /openapi.json."""
 
+import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,8 +74,11 @@ class OpenApiDocument:
     exercised: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._validators: dict[str, jsonschema_rs.Validator] = {}
         self._schemas = closed(self.openapi["components"]["schemas"])
-        self._paths = [(_pattern(path), path) for path in self.openapi["paths"]]
+        self._paths = defaultdict(list)  # by number of segments
+        for path in self.openapi["paths"]:
+            self._paths[path.count("/")].append((_pattern(path), path))
 
     def routes(self) -> set[tuple[str, str]]:
         return {
@@ -118,10 +123,16 @@ class OpenApiDocument:
         elif one.kind not in kinds:
             yield f"{what}: {one.kind}, where {sorted(kinds)} is said to be"
         elif one.kind == JSON:
-            schema = {**closed(kinds[JSON]["schema"]), "components": {"schemas": self._schemas}}
-            check = jsonschema_rs.validator_for(schema, validate_formats=True)
-            for error in check.iter_errors(one.body):
+            for error in self._validator(kinds[JSON]["schema"]).iter_errors(one.body):
                 yield f"{what}: {error.message[:2000]} at {list(error.instance_path)}"
+
+    def _validator(self, schema: Json) -> jsonschema_rs.Validator:
+        """A validator, which is built once per schema: that takes longer than to use it."""
+        key = json.dumps(schema, sort_keys=True)
+        if key not in self._validators:
+            whole = {**closed(schema), "components": {"schemas": self._schemas}}
+            self._validators[key] = jsonschema_rs.validator_for(whole, validate_formats=True)
+        return self._validators[key]
 
     def _error_response(self) -> Json:
         content = {JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -131,7 +142,7 @@ class OpenApiDocument:
         """The path that matches, with the fewest parameters, as OpenAPI requires."""
         found = [
             path
-            for pattern, path in self._paths
+            for pattern, path in self._paths[one.path.count("/")]
             if pattern.fullmatch(one.path) and one.method.lower() in self.openapi["paths"][path]
         ]
         return min(found, key=lambda path: path.count("{"), default=None)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import reprlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ class Prober:
         self.sent += 1
         url = URL(self.run.url + path, encoded=True)
         more["headers"] = {"Connection": "close", **more.get("headers", {})}
-        what = f"{method} {path[:200]} {str(more)[:200]}"
+        what = f"{method} {path[:200]} {reprlib.repr(more)}"
         sending = self.run.session.request(method, url, allow_redirects=False, **more)
         async with sending as got:
             text, kind = (await got.read()).decode(), got.content_type
