@@ -14,16 +14,25 @@ from channels.store.subscription_events import (
 from engine.store.connection import Connection
 from engine.store.maintenance.retention import block_purging
 
-LIST = """
-select id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at, code,
-       nullif(concat_ws('; ', error, ignored_reason), '') as error,
-       coalesce(ignored_answer, response) as response, created_at, ended_at
+_COLUMNS = """id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at,
+       code, nullif(concat_ws('; ', error, ignored_reason), '') as error,
+       coalesce(ignored_answer, response) as response, created_at, ended_at"""
+_AFTER = """($3::uuid is null
+        or (created_at, id) < (select created_at, id from delivery where id = $3))
+ order by created_at desc, id desc limit $4"""
+LIST = f"""
+select {_COLUMNS}
   from delivery
  where subscription_id = $1 and ($2::text is null or state = $2)
-   and ($3::uuid is null
-        or (created_at, id) < (select created_at, id from delivery where id = $3))
- order by created_at desc, id desc limit $4
-"""
+   and {_AFTER}
+"""  # noqa: S608 - of constants
+#: $2: pending. "coalesce": the condition of the index delivery_pending.
+LIST_PENDING = f"""
+select {_COLUMNS}
+  from delivery
+ where subscription_id = $1 and $2::text is not null and coalesce(state, 'delivered') = 'pending'
+   and {_AFTER}
+"""  # noqa: S608 - of constants
 LOCK_SUBSCRIPTION = "select ordered from subscription where id = $1 for no key update"
 REDELIVER = """
 update delivery
@@ -45,7 +54,8 @@ async def list_page(
     limit: int,
 ) -> list[DeliveryRecord]:
     """Newest first. marker: the last one of the previous page. Call it in `ReadDatabase.page`."""
-    rows = await conn.fetch(LIST, subscription_id, state, marker, limit)
+    statement = LIST_PENDING if state == "pending" else LIST
+    rows = await conn.fetch(statement, subscription_id, state, marker, limit)
     return [DeliveryRecord(**row) for row in rows]
 
 

@@ -37,6 +37,12 @@ EARLIER = {
                                "archived_graph: add primary key ( stack_id , traversal , part )"],
     "0049_convergence.sql": ["observation_schedule: requested_at drop default"],
 }  # fmt: skip
+#: Triggers that write a table of their own, and refuse nothing.
+HARMLESS = {
+    "0083_tags_of_stacks.sql": [
+        "trigger tag_new_stack", "trigger tag_stack", "trigger untag_stack",
+    ],
+}  # fmt: skip
 MIGRATIONS = read_migrations()
 NAMES = [one.name for one in MIGRATIONS]
 
@@ -48,7 +54,7 @@ def test_migrations_only_add_unless_their_first_line_says_otherwise() -> None:
         if one.name > BASELINE and contract_of(one) is None
         if (rules := find_restrictions(one.text))
     }
-    assert found == EARLIER
+    assert found == EARLIER | HARMLESS
 
 
 def test_a_contract_names_a_migration_before_it() -> None:

@@ -28,10 +28,10 @@ FILL = (
     """,
     """
     insert into traversal (stack_id, number, project, action, version, state, reason, digest,
-                           active_nodes, requested_by, wake_at, ended_at)
+                           active_nodes, requested_by, wake_at, ended_at, labelled)
     select id, 1, project, 'CREATE', 1, case when run then 'running' else 'complete' end, '', 'd',
            run::integer, 'o', case when run then now() + interval '1 hour' end,
-           case when not run then now() end
+           case when not run then now() end, true
       from (select *, id = lpad('1', 32, '0')::uuid or name like '%7' as run from stack) s
     """,
     """
@@ -46,11 +46,21 @@ FILL = (
     """
     insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction,
                       state, phase, pending_dependencies, dependents, reads, breakpoints_hit, claim,
-                      wake_at)
+                      wake_at, label)
     select stack_id, 1, row_number() over (partition by stack_id order by id), id, name, 't',
            'create', 'forward', case when due then 'ready' else 'waiting' end, 'pre', 0, '{}', '{}',
-           '{}', 0, case when due then now() end
-      from (select *, row_number() over () % 10 = 0 as due from resource) r
+           '{}', 0, case when due then now() end, case n % 3 when 0 then '' else 'l' || n % 100 end
+      from (select *, n % 10 = 0 as due
+              from (select *, row_number() over () as n from resource) q) r
+    """,
+    """
+    insert into labelled_work (stack_id, traversal, label, project, wake_at)
+    select n.stack_id, n.traversal, n.label, s.project, min(n.wake_at)
+      from node n join stack s on s.id = n.stack_id where n.label <> '' group by 1, 2, 3, 4
+    """,
+    """
+    insert into credential (stack_id, traversal, encrypted, trust)
+    select id, 1, '', '00000000-0000-0000-0000-000000000000' from stack
     """,
     """
     insert into hook (stack_id, id, project, traversal, node, resource_name, path, point, mode,

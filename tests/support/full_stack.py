@@ -88,7 +88,7 @@ async def create_and_delete_full_stack(
     }
     world.script("create", "a", LONG_WAIT)
     retained = {"b": thing(deletion_policy="Snapshot")}
-    body = {"stack_name": "s", "template": template({"a": thing()} | retained)}
+    body = {"stack_name": "s", "template": template({"a": thing()} | retained), "tags": "t"}
     headers = {"X-Auth-Token": "t", "Idempotency-Key": "once"}
     status, response = await run.call(
         "POST", "/stacks", body | {"environment": environment}, headers=headers

@@ -1,7 +1,8 @@
 """A project with 20,000 rows in each table that a list reads, inserted in a few statements.
 
 The stacks are s000001 to s020000; s020000 is the newest. LARGE has half of the hooks and all
-events and decisions, SMALL has 20 resources and snapshots. Dead deliveries are 1 in 1,000.
+events and decisions, SMALL has 20 resources and snapshots. Dead deliveries are 1 in 1,000. The OLD
+oldest stacks have the tag old, and each second stack has the tag common.
 """
 
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 
 ROWS = 20_000
+OLD = 2_000
 PROJECT = "p"
 LARGE, SMALL = UUID(int=1), UUID(int=2)
 SUBSCRIPTION = UUID(int=3)
@@ -24,7 +26,8 @@ FILL = (
                        changed_at, tags)
     select {_KEY}, '{PROJECT}', 's' || lpad(n::text, 6, '0'), 'o', 1, 1, 1, {_TIME}, {_TIME},
            case when n % 2000 = 7 then array['rare'] when n % 2 = 0 then array['common']
-                else '{{}}' end
+                else array[]::text[] end
+           || case when n <= {OLD} then array['old'] else array[]::text[] end
       from generate_series(1, {ROWS}) n
     """,
     f"""

@@ -9,7 +9,7 @@ import orjson
 
 from engine.store.connection import Connection
 from tests.support.filled_tables import LARGE
-from tests.support.plpgsql import statements, variables, with_parameters
+from tests.support.plpgsql import Embedded, statements, variables, with_parameters
 
 Json = Any
 #: Values of parameters, by type, for plans that depend on values. Other types get null.
@@ -28,14 +28,14 @@ select coalesce(array_agg(y.typname::text order by p.nth), '{}')
  where s.name = 'planned'
 """
 ROUTINES = """
-select p.proname as name, p.prosrc as body, coalesce(p.proconfig, '{}') as settings,
-       coalesce(p.proargnames, '{}') as names,
+select p.proname as name, l.lanname as language, p.prosrc as body,
+       coalesce(p.proconfig, '{}') as settings, coalesce(p.proargnames, '{}') as names,
        array(select format_type(t, null)
                from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]))
                     with ordinality a (t, nth) order by nth) as types,
        coalesce(p.proargmodes::text[], array_fill('i'::text, array[p.pronargs::integer])) as modes
   from pg_proc p join pg_language l on l.oid = p.prolang
- where l.lanname = 'plpgsql' and p.pronamespace = 'public'::regnamespace
+ where l.lanname in ('plpgsql', 'sql') and p.pronamespace = 'public'::regnamespace
    and p.prorettype <> 'trigger'::regtype
  order by 1
 """
@@ -45,7 +45,7 @@ _PASSING = frozenset({"Limit", "LockRows", "Subquery Scan", "Nested Loop", "Resu
 
 
 class EmbeddedStatement(NamedTuple):
-    """A statement in a PL/pgSQL routine. settings: planner settings of the routine."""
+    """A statement in a routine. settings: planner settings of the routine."""
 
     routine: str
     line: int
@@ -59,8 +59,12 @@ async def routine_statements(conn: Connection) -> list[EmbeddedStatement]:
     for row in await conn.fetch(ROUTINES):
         arguments = zip(row["names"], row["types"], row["modes"], strict=True)
         types = {name: kind for name, kind, mode in arguments if mode != "t"}
-        types |= variables(row["body"])
-        for one in statements(row["body"]):
+        if row["language"] == "sql":
+            parts = [Embedded(1, row["body"].strip().removesuffix(";"))]
+        else:
+            types |= variables(row["body"])
+            parts = statements(row["body"])
+        for one in parts:
             text, _ = with_parameters(one.text, types)
             found.append(EmbeddedStatement(row["name"], one.line, text, row["settings"]))
     return found

@@ -6,12 +6,14 @@ language sql stable as $$
     with recursive detached (id) as (
         select c.id
           from jsonb_array_elements(p_steps) s
-          join stack c
-            on c.parent_id = (s ->> 'stack_id')::uuid and c.deleted_at is null
-           and c.parent_resource = (s #>> '{resource,id}')::uuid
+         cross join lateral (
+               select c.id from stack c
+                where c.parent_id = (s ->> 'stack_id')::uuid and c.deleted_at is null
+                  and c.parent_resource = (s #>> '{resource,id}')::uuid offset 0) c
          where s #>> '{resource,write}' = 'remove'
         union all
-        select c.id from detached l join stack c on c.parent_id = l.id
+        select c.id from detached l
+         cross join lateral (select c.id from stack c where c.parent_id = l.id offset 0) c
     )
     select array_agg(id) from detached
 $$;
@@ -22,11 +24,15 @@ language sql as $$
     with recursive detached (id, root_id, suffix_start) as (
         select c.id, c.id, length(c.path) + 2
           from unnest(p_stacks) p (id)
-          join stack c on c.id = p.id and c.parent_id is not null and c.deleted_at is null
+         cross join lateral (
+               select s.id, s.path, s.parent_id, s.parent_resource from stack s
+                where s.id = p.id and s.parent_id is not null and s.deleted_at is null offset 0) c
          where not exists (select from resource r
-                            where r.stack_id = c.parent_id and r.id = c.parent_resource)
+                            where r.stack_id = c.parent_id and r.id = c.parent_resource offset 0)
         union all
-        select c.id, l.root_id, l.suffix_start from detached l join stack c on c.parent_id = l.id
+        select c.id, l.root_id, l.suffix_start
+          from detached l
+         cross join lateral (select s.id from stack s where s.parent_id = l.id offset 0) c
     )
     update stack s
        set parent_id = case when l.id <> l.root_id then s.parent_id end,

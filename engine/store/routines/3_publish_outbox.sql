@@ -2,7 +2,8 @@
 -- their IDs, and notifies the readers of streams. Only committed rows get positions, so a reader that
 -- has read up to a position has every event before it.
 --
--- One transaction at a time publishes: p_locked is false if another one does, and nothing is written.
+-- One transaction at a time publishes: p_locked is false if another one does, and nothing is written. Nothing
+-- is written, either, if all rows are published.
 -- p_quick: the caller creates no deliveries. If a subscription or the environment of a stack may want
 -- the events, p_subscribed is true and nothing is written.
 -- p_stacks, p_projects, p_first, p_last: the published rows.
@@ -25,6 +26,11 @@ declare
     v_ids bigint[];
 begin
     p_subscribed := false;
+    p_locked := true;
+    -- A lock would cost a durable commit. Commits notify publishers, also of what is not visible yet.
+    if (select o.id from outbox o where o.position is null order by o.id limit 1) is null then
+        return;
+    end if;
     select p.position into v_position from outbox_cursor p for update skip locked;
     p_locked := v_position is not null;
     if not p_locked then

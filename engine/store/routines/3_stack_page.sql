@@ -24,14 +24,59 @@ declare
     v_plain boolean := p_filter - 'not_tags_any' = '{}';
     v_tags text[] := array(select jsonb_array_elements_text(p_filter -> 'tags'));
     v_any_tag text[] := array(select jsonb_array_elements_text(p_filter -> 'tags_any'));
+    v_read text[];  -- the tags by which stacks are found in the order of the page; null: not by tags
     v_near bigint;  -- stacks with the tags, among the first ones after the position
     v_few integer := 500;
     v_ids uuid[];   -- of the stacks with the tags; null: these are not few
 begin
-    -- Few stacks with the tags are found by them. Many are soon found in the order of the page: so try that
-    -- first.
-    if (p_order = 'newest' or p_order = 'oldest') and (v_tags <> '{}' or v_any_tag <> '{}') then
-        if p_order = 'newest' then
+    -- stack_tag has the stacks of each tag in their order. Of those with several tags, it reads the ones with the
+    -- tag that is the last to occur after the position.
+    if v_listed and v_tags <> '{}' and p_order = 'newest' then
+        v_read := array(
+            select w.tag from unnest(v_tags) w (tag)
+              left join lateral (
+                   select g.created_at from stack_tag g
+                    where g.project = p_project and g.tag = w.tag
+                      and (g.created_at, g.stack_id) < (p_created_at, p_id)
+                    order by g.created_at desc, g.stack_id desc limit 1) f on true
+             order by f.created_at nulls first limit 1);
+    elsif v_listed and v_tags <> '{}' and p_order = 'oldest' then
+        v_read := array(
+            select w.tag from unnest(v_tags) w (tag)
+              left join lateral (
+                   select g.created_at from stack_tag g
+                    where g.project = p_project and g.tag = w.tag
+                      and (g.created_at, g.stack_id) > (p_created_at, p_id)
+                    order by g.created_at, g.stack_id limit 1) f on true
+             order by f.created_at desc nulls first limit 1);
+    elsif v_listed and v_any_tag <> '{}' then
+        v_read := array(select distinct w.tag from unnest(v_any_tag) w (tag));
+    end if;
+    -- Others: few stacks with the tags are found by them. Many are soon found in the order of the page: so
+    -- try that first.
+    if (p_order = 'newest' or p_order = 'oldest')
+       and (v_tags <> '{}' or v_any_tag <> '{}') and (not v_listed or cardinality(v_tags) > 1) then
+        if v_read is not null and p_order = 'newest' then
+            select count(*) into v_near
+              from (select from (
+                        select g.stack_id from stack_tag g
+                         where g.project = p_project and g.tag = v_read[1]
+                           and (g.created_at, g.stack_id) < (p_created_at, p_id)
+                         order by g.created_at desc, g.stack_id desc limit 5 * p_limit) g
+                     cross join lateral (
+                           select s.tags from stack s where s.id = g.stack_id offset 0) s
+                     where s.tags @> v_tags limit p_limit) m;
+        elsif v_read is not null then
+            select count(*) into v_near
+              from (select from (
+                        select g.stack_id from stack_tag g
+                         where g.project = p_project and g.tag = v_read[1]
+                           and (g.created_at, g.stack_id) > (p_created_at, p_id)
+                         order by g.created_at, g.stack_id limit 5 * p_limit) g
+                     cross join lateral (
+                           select s.tags from stack s where s.id = g.stack_id offset 0) s
+                     where s.tags @> v_tags limit p_limit) m;
+        elsif p_order = 'newest' then
             select count(*) into v_near
               from (select s.tags from stack s
                      where s.project = p_project and (s.created_at, s.id) < (p_created_at, p_id)
@@ -70,6 +115,40 @@ begin
                   case when p_order = 'newest' then s.id end desc,
                   case when p_order = 'oldest' then s.created_at end,
                   case when p_order = 'oldest' then s.id end limit p_limit;
+    elsif p_order = 'newest' and v_read is not null then
+        return query
+        with tagged as materialized (
+            select s.*
+              from unnest(v_read) w (tag)
+             cross join lateral (
+                   select s.*
+                     from stack_tag g
+                    cross join lateral (
+                          select c.* from current_stack c where c.id = g.stack_id offset 0) s
+                    where g.project = p_project and g.tag = w.tag
+                      and (g.created_at, g.stack_id) < (p_created_at, p_id)
+                      and stack_is_listed(s, p_filter, v_plain, v_excluded)
+                    order by g.created_at desc, g.stack_id desc limit p_limit) s
+        )
+        select distinct on (s.created_at, s.id) s.* from tagged s
+         order by s.created_at desc, s.id desc limit p_limit;
+    elsif p_order = 'oldest' and v_read is not null then
+        return query
+        with tagged as materialized (
+            select s.*
+              from unnest(v_read) w (tag)
+             cross join lateral (
+                   select s.*
+                     from stack_tag g
+                    cross join lateral (
+                          select c.* from current_stack c where c.id = g.stack_id offset 0) s
+                    where g.project = p_project and g.tag = w.tag
+                      and (g.created_at, g.stack_id) > (p_created_at, p_id)
+                      and stack_is_listed(s, p_filter, v_plain, v_excluded)
+                    order by g.created_at, g.stack_id limit p_limit) s
+        )
+        select distinct on (s.created_at, s.id) s.* from tagged s
+         order by s.created_at, s.id limit p_limit;
     elsif p_order = 'newest' and v_listed then
         return query
         select s.* from current_stack s

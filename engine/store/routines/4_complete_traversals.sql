@@ -100,7 +100,7 @@ begin
         p_parents_due := true;
         perform wake_nodes(v_parents);
     end if;
-    if exists (select from credential) then
+    if exists (select from credential c where c.stack_id = any (v_locked)) then
         perform delete_unused_credentials(array(select e.stack_id from unnest(v_ends) e));
     end if;
 end;

@@ -141,7 +141,7 @@ begin
         perform pg_notify('headgate_work', '');
     end if;
 
-    if v_stacks <> '{}' and exists (select from credential) then
+    if v_stacks <> '{}' and exists (select from credential c where c.stack_id = any (v_stacks)) then
         perform delete_unused_credentials(v_stacks);
     end if;
 

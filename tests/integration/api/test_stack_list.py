@@ -180,3 +180,52 @@ async def test_a_put_without_tags_removes_them_and_a_patch_keeps_them(listed: Pr
         await listed.until_ended("two")
         response = await listed.stack_request("GET", "two")
         assert response["stack"]["tags"] == kept
+
+
+async def test_stacks_are_found_by_their_tags_as_they_change(listed: Program) -> None:
+    """In the order of the list; each stack once, also if it has several of the tags."""
+    await listed.update("three", tags="x,z")
+    await listed.until_ended("three")
+    assert await names(listed, "tags=x") == ["two", "three", "one"]
+    assert await names(listed, "tags=x&sort_dir=asc") == ["one", "three", "two"]
+    assert await names(listed, "tags=x,z") == ["three"]
+    assert await names(listed, "tags_any=x,y,z&limit=2") == ["two", "three"]
+    marker = (await listed.stack("three"))["id"]
+    assert await names(listed, f"tags_any=x,y,z&marker={marker}") == ["one"]
+    await listed.update("three", tags="z")
+    await listed.until_ended("three")
+    assert await names(listed, "tags=x") == ["two", "one"]
+    await listed.stack_request("DELETE", "two")
+    await until_deleted(listed, "two")
+    assert await names(listed, "tags=x") == ["one"]
+    assert await names(listed, "tags=x&show_deleted=true") == ["two", "one"]
+    async with listed.database.connection() as conn:
+        rows = await conn.fetch(STORED_TAGS)
+    assert [tuple(row) for row in rows] == [
+        ("hidden", HIDDEN), ("hidden", "x"), ("one", "x"), ("one", "y"), ("three", "z"),
+    ]  # fmt: skip
+
+
+STORED_TAGS = """
+select s.name, g.tag from stack_tag g join stack s on s.id = g.stack_id and s.project = g.project
+   and s.created_at = g.created_at order by 1, 2
+"""
+
+
+async def test_only_root_stacks_are_found_by_their_tags(database: Database) -> None:
+    """Nested stacks inherit the tags; one that is detached becomes a root stack."""
+    async with database.connection() as conn:
+        await conn.execute(TAGGED)
+        found = f"select array(select tag from stack_tag where stack_id = '{UUID(int=2)}')"
+        assert await conn.fetchval(found) == []
+        await conn.execute("update stack set parent_id = null")
+        assert await conn.fetchval(found) == ["x"]
+        await conn.execute("delete from stack")
+        assert await conn.fetchval("select count(*) from stack_tag") == 0
+
+
+TAGGED = f"""
+insert into stack (id, project, name, owner, version, traversal, tags, parent_id)
+values ('{UUID(int=1)}', 'p', 'a', 'o', 1, 1, array['x', 'x'], null),
+       ('{UUID(int=2)}', 'p', 'b', 'o', 1, 1, array['x'], '{UUID(int=1)}')
+"""

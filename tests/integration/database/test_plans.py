@@ -29,9 +29,11 @@ from tests.support.rows_read import without_statistics
 ROOT = Path(__file__).parents[3]
 TABLES = frozenset({
     "stack", "template", "traversal", "node", "resource", "hook", "decision", "event", "outbox",
-    "delivery",
+    "delivery", "labelled_work", "credential", "stack_tag",
 })  # fmt: skip
-PAGE_INDEXES = ("stack_by_age", "stack_by_change", "stack_by_name", "stack_listed", "stack_pkey")
+PAGE_INDEXES = (
+    "stack_by_age", "stack_by_change", "stack_by_name", "stack_listed", "stack_pkey", "stack_tag_pkey",
+)  # fmt: skip
 MODES = ("generic", "custom")
 #: Statements that may read a table, and why.
 READING: Mapping[str, str] = {
@@ -57,6 +59,11 @@ CALLING = frozenset(
         "stack_page",
         "start_traversal",
     }
+)
+
+#: Functions in SQL that PostgreSQL plans at each call.
+PLANNED_EACH_TIME = frozenset(
+    {"delete_unused_credentials", "detach_stacks", "labelled_work_due_in", "time_labelled_work"}
 )
 
 
@@ -132,6 +139,7 @@ async def test_no_statement_of_a_routine_reads_a_whole_table(filled: Connection)
     assert {one.routine for one in every if one.settings} == CALLING
     planned_once = [one for one in every if "plan_cache_mode=force_generic_plan" in one.settings]
     assert {one.routine for one in planned_once} == CALLING
+    assert {one.routine for one in every} >= PLANNED_EACH_TIME
     inherited = next(one.settings for one in every if one.routine == "advance")
     assert len(every) > 30
     found = {
@@ -187,6 +195,32 @@ async def test_dependents_are_found_by_the_resources_that_they_require(filled: C
 
 
 @pytest.mark.parametrize(
+    ("routine", "indexes", "first"),
+    [
+        ("time_labelled_work", ["node_labelled", "labelled_work_pkey"], 1),
+        ("labelled_work_due_in", ["labelled_work_due", "traversal_due"], 2),
+        ("delete_unused_credentials", ["credential_pkey", "node_due", "node_succeeded"], 0),
+    ],
+    ids=["labels of stacks", "next due of labels", "credentials"],
+)
+async def test_what_a_commit_asks_about_a_stack_is_found_by_key(
+    filled: Connection, routine: str, indexes: list[str], first: int
+) -> None:
+    """The first due node of each label, the first due work of labels, and the nodes that still need
+    a credential. first: searches that read the first row of an index."""
+    every = await routine_statements(filled)
+    (one,) = [found for found in every if found.routine == routine]
+    inherited = next(found.settings for found in every if found.routine == "advance")
+    async with filled.transaction():
+        for setting in inherited:
+            name, _, value = setting.partition("=")
+            await filled.execute("select set_config($1, $2, true)", name, value)
+        text = str(await plan(filled, one.text, "generic"))
+    assert [name for name in indexes if f"'{name}'" not in text] == []
+    assert text.count("'Node Type': 'Limit'") == first
+
+
+@pytest.mark.parametrize(
     ("statement", "index"),
     [(NEWEST_OF_ALL, "stack_by_age"), (OLDEST_OF_ALL, "stack_by_age"),
      (COUNT_SORTED, "stack_by_age")],
@@ -213,8 +247,11 @@ async def test_a_page_of_stacks_is_read_in_the_order_of_an_index(filled: Connect
         indexes = [name for name in PAGE_INDEXES if f"'{name}'" in text]
         used.append((indexes, "Sort" in text))
     assert used == [
-        *[(["stack_by_age"], False)] * 2, # with tags, near the position
-        (["stack_pkey"], True), # tagged
+        *[(["stack_tag_pkey"], True)] * 2, # the tag that occurs last
+        *[(["stack_pkey", "stack_tag_pkey"], False)] * 2, # with tags, near the position
+        *[(["stack_by_age"], False)] * 2, # the same, with deleted or nested ones
+        (["stack_pkey"], True), # few with the tags
+        *[(["stack_pkey", "stack_tag_pkey"], True)] * 2, # with tags
         (["stack_listed"], False), (["stack_by_age"], False), # newest
         (["stack_listed"], False), (["stack_by_age"], False), # oldest
         (["stack_by_name"], True), # named

@@ -206,6 +206,11 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0077_events_by_resource.sql",
         "0078_slack_requests.sql",
         "0079_digests.sql",
+        "0079_repair_credentials.sql",
+        "0080_cells.sql",
+        "0081_waiting_for_earlier_operations.sql",
+        "0082_pending_deliveries.sql",
+        "0083_tags_of_stacks.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
@@ -281,12 +286,15 @@ async def test_a_process_continues_while_the_table_of_nodes_is_written_again(
     await check_running(running, receiver)
 
 
+SUCCEEDED = "0081_waiting_for_earlier_operations.sql"
+
+
 def labels_of_nodes(texts: Mapping[str, str]) -> str:
-    """What the migration of labels adds to the table of nodes."""
+    """What later migrations add to the table of nodes."""
     text = texts["0071_labels.sql"]
     column = "alter table node add column label text;\n"
     assert column in text
-    return column + text[text.index("create index node_labelled") :]
+    return column + text[text.index("create index node_labelled") :] + texts[SUCCEEDED]
 
 
 async def test_a_migration_that_writes_tables_again_waits_for_a_step_before_it_takes_a_lock(

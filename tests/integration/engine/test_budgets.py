@@ -7,6 +7,7 @@ the new number here.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -129,6 +130,13 @@ async def test_accept_a_create(meter: Meter, engine: Engine) -> None:
     await engine.stacks.create("p", request("warm"))
     found = await meter.cost(lambda: engine.stacks.create("p", request("s")))
     check(found, Cost(5, 1, 26, 15_500))
+
+
+async def test_accept_a_create_with_tags(meter: Meter, engine: Engine) -> None:
+    """One row more for each tag (migrations/0083_tags_of_stacks.sql)."""
+    await engine.stacks.create("p", request("warm", tags=["a", "b"]))
+    found = await meter.cost(lambda: engine.stacks.create("p", request("s", tags=["a", "b"])))
+    check(found, Cost(5, 1, 28, 16_500))
 
 
 async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -264,6 +272,22 @@ async def test_gather_a_digest(meter: Meter) -> None:
         assert taken[:2] == GATHER, taken
         gathered.append(taken.rows)
     assert gathered == [1, 41]
+
+
+async def test_publish(meter: Meter) -> None:
+    """The event of a commit, without subscriptions; and nothing, which commits nothing."""
+    rows = EngineRows(meter.database)
+    stack = await rows.stack("s")
+    costs = []
+    for _ in range(2):
+        await rows.record(stack, resource_event("a"))
+        costs = [await meter.cost(partial(quick_publish, meter.database)) for _ in range(2)]
+    check(costs[0], Cost(1, 1, 2, 500))
+    assert costs[1] == Cost(1, 0, 0, 0)
+
+
+async def quick_publish(database: Database) -> None:
+    await publish(database, horizon=horizon, limit=100, quick=True)
 
 
 def delivery_steps(database: Database) -> list[Callable[[], Awaitable[Any]]]:

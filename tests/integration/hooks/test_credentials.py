@@ -14,7 +14,7 @@ from engine.store.traversals.traversal_credentials import scope
 from engine.types.contract import Failed
 from hub.keys.key_files import read_key
 from tests.support.changes import LONG_WAIT, put, thing, until_deleted, until_started
-from tests.support.program import Json, Program, eventually
+from tests.support.program import Json, Program, eventually, template
 from tests.support.scripted_type import World
 
 TOKEN = {"X-Auth-Token": "planted-secret-71"}
@@ -90,6 +90,30 @@ async def test_a_change_that_begins_with_a_wait_for_an_earlier_operation_keeps_i
 
 async def has_called(world: World, name: str, count: int) -> bool:
     return len(world.operations(name)) >= count
+
+
+async def test_a_superseded_change_that_waited_for_an_earlier_operation_keeps_no_credential(
+    run: Program, world: World
+) -> None:
+    """Three changes: the create of w is under way, and each update waits for its end."""
+    world.script("create", "w", LONG_WAIT)
+    await create(run, {"w": thing()})
+    await until_started(world, "create", "w")
+    path = f"/stacks/s/{(await run.stack('s'))['id']}"
+    for size in (2, 3):
+        update = template({"w": thing(size), f"other-{size}": thing()})
+        assert (await run.call("PUT", path, {"template": update}, headers=TOKEN))[0] == 202
+        await until_started(world, "create", f"other-{size}")
+    await eventually(partial(has_credentials_of, run, [1, 3]))
+    assert (await run.call("POST", f"{path}/resources/w/signal", {}))[0] == 200
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await eventually(partial(has_credentials_of, run, []))
+
+
+async def has_credentials_of(run: Program, traversals: list[int]) -> bool:
+    async with run.database.connection() as conn:
+        rows = await conn.fetch("select traversal from credential order by traversal")
+    return [row["traversal"] for row in rows] == traversals
 
 
 async def test_a_change_continues_without_a_credential_if_the_answer_has_none(
