@@ -52,6 +52,10 @@ log: FilteringBoundLogger = structlog.get_logger()
 ROLES = frozenset({"api"})
 #: Seconds between two attempts to reach a cell, and to agree about a new revision.
 RETRY_INTERVAL = 3.0
+#: Seconds in which every process notices that a revision was announced.
+NOTICE_TIME = 2 * RETRY_INTERVAL
+#: Seconds to read what a cell has stored.
+READ_TIMEOUT = 2.0
 #: Seconds that the start waits for cells.
 START_TIMEOUT = 15.0
 #: Errors of cells that end the process at its start: the settings are wrong.
@@ -100,6 +104,9 @@ class ServedCells:
         self._placement = settings.cells.placement
         self._history: Sequence[CellPlacement] = ()
         self._agreed = False
+        #: A later revision that another process has announced; 0: there is none.
+        self._later = 0
+        self._announced_at: float | None = None
         #: The cells of projects that are recorded there.
         self._owners: dict[str, str] = {}
 
@@ -108,6 +115,8 @@ class ServedCells:
     async def find(self, project: str) -> Cell:
         if (owner := self._owners.get(project)) is not None:
             return self._serve(owner)
+        if self._later:
+            await self._read_history()
         if not self._history:
             raise self._not_agreed()
         possible = possible_cells(self._history, project)
@@ -118,12 +127,18 @@ class ServedCells:
                 remedy="An operator adds it to projects of one of [cells] databases.",
                 code="ProjectInNoCell",
             )
+        away: list[str] = []
         for name in possible if len(possible) > 1 else ():
-            cell = self._serve(name)
-            async with cell.context.database.connection() as conn:
-                if await store.has_project(conn, project):
-                    self._owners[project] = name
-                    return cell
+            try:
+                cell = self._serve(name)
+                async with cell.context.database.connection() as conn:
+                    if await store.has_project(conn, project):
+                        self._owners[project] = name
+                        return cell
+            except Unavailable:
+                away.append(name)
+        if away:
+            raise unavailable(away)
         return self._serve(possible[0])
 
     async def add_project(self, cell: Cell, project: str) -> None:
@@ -131,6 +146,8 @@ class ServedCells:
             return
         async with cell.context.database.connection() as conn:
             if not await store.has_project(conn, project):
+                if self._later:
+                    raise store.refuse_outdated(self._placement.revision, self._later)
                 if not self._agreed:
                     raise self._not_agreed()
                 await store.add_project(conn, project, self._placement.revision)
@@ -230,65 +247,82 @@ class ServedCells:
     # Revisions of the placement.
 
     async def keep_agreed(self) -> None:
-        """Bring the placement of the settings to all cells, as soon as they are connected."""
+        """Bring the placement of the settings to all cells, as soon as they are connected, and
+        notice later revisions."""
+        logged = ""
         while not self._stop.is_set():
             try:
-                if await self.agree():
-                    return
+                await self.agree()
+                logged = ""
             except Exception as error:
                 is_expected = isinstance(error, HeadgateError)
-                log.warning(
-                    "cells.not_agreed",
-                    reason=str(error),
-                    again_in=RETRY_INTERVAL,
-                    exc_info=None if is_expected else error,
-                )
+                if str(error) != logged:
+                    logged = str(error)
+                    log.warning(
+                        "cells.not_agreed", reason=logged, exc_info=None if is_expected else error
+                    )
             await wait_at_most(self._stop, RETRY_INTERVAL)
 
-    async def agree(self) -> bool:
-        """Returns whether there is nothing left to do. Raises Unavailable, and Conflict if the
-        settings contradict what the cells have stored."""
-        records = await self._read_records()
+    async def agree(self) -> None:
+        """Take the next step to the placement of the settings, if there is one. Raises Unavailable,
+        and Conflict if the settings contradict what the cells have stored."""
+        records, own = await self._read_history(), self._placement
         if not records:
-            return False
-        newest = max(records.values(), key=lambda one: one.agreed)
-        own = self._placement
-        if newest.agreed:
-            self._history = newest.history
-        if max(one.announced for one in records.values()) > own.revision:
-            self._agreed = False
+            return
+        announced = max(one.announced for one in records.values())
+        if announced > own.revision:
+            self._later, self._agreed = announced, False
             raise Conflict(
                 f"this process has an earlier revision of [cells] than the cells: {own.revision}",
                 place="[cells] revision",
                 remedy="Restart it with the current settings; until then, it adds no projects",
                 code="OutdatedPlacement",
             )
+        agreed = max(one.agreed for one in records.values())
         history = merge_histories([*(one.history for one in records.values()), [own]])
-        if newest.agreed < own.revision:
-            if len(records) < len(self.states):
-                return False
-            for name in records:
-                async with self._serve(name).context.database.connection() as conn:
-                    await store.announce(conn, own.revision)
-        for name in records:
+        if agreed < own.revision and len(records) < len(self.states):
+            return
+        behind = [name for name, one in records.items() if one.agreed < own.revision]
+        for name in behind:
             async with self._serve(name).context.database.connection() as conn:
                 await store.announce(conn, own.revision)
+        if 0 < agreed < own.revision and not self._was_noticed():
+            return
+        for name in behind:
+            async with self._serve(name).context.database.connection() as conn:
                 await store.agree(conn, history)
-        stored = await self._read_records()
-        if any(one.agreed == own.revision for one in stored.values()):
-            self._history, self._agreed = history, True
-        return all(one.agreed == own.revision for one in stored.values()) and (
-            len(stored) == len(self.states)
-        )
+        records = await self._read_history()
+        self._agreed = any(one.agreed == own.revision for one in records.values())
 
-    async def _read_records(self) -> dict[str, CellRecord]:
-        """Of the cells that are connected."""
-        records: dict[str, CellRecord] = {}
-        for cell in self.reachable():
-            async with cell.context.database.connection() as conn:
-                record = await store.read_cell(conn)
-            if record is not None:
-                records[cell.name] = record
+    def _was_noticed(self) -> bool:
+        """Whether processes with an earlier revision know by now that they are outdated, and read
+        from the cells where a project can be."""
+        now = asyncio.get_running_loop().time()
+        if self._announced_at is None:
+            self._announced_at = now
+        return now - self._announced_at >= NOTICE_TIME
+
+    async def _read_history(self) -> dict[str, CellRecord]:
+        """The records of the cells that are connected and answer. The newest history applies."""
+
+        async def read(cell: Cell) -> CellRecord | None:
+            try:
+                async with (
+                    asyncio.timeout(READ_TIMEOUT),
+                    cell.context.database.connection() as conn,
+                ):
+                    return await store.read_cell(conn)
+            except (Unavailable, TimeoutError):
+                return None
+
+        cells = self.reachable()
+        found = await asyncio.gather(*map(read, cells))
+        records = {
+            cell.name: one for cell, one in zip(cells, found, strict=True) if one is not None
+        }
+        newest = max(records.values(), key=lambda one: one.agreed, default=None)
+        if newest is not None and newest.agreed:
+            self._history = newest.history
         return records
 
     async def ready(self) -> list[str]:
@@ -400,5 +434,8 @@ async def _check_start(cells: ServedCells, stop: asyncio.Event) -> None:
     for state in cells.states.values():
         if state.error is not None and state.error.code in WRONG_SETTINGS:
             raise state.error
-    with suppress(Unavailable):
+    try:
         await cells.agree()
+    except HeadgateError as error:
+        if error.code in WRONG_SETTINGS:
+            raise

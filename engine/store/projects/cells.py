@@ -140,11 +140,16 @@ async def add_project(conn: Connection, project: str, revision: int) -> None:
     async with conn.transaction():
         current = await conn.fetchval(LOCK_REVISION)
         if current != revision:
-            raise errors.Unavailable(
-                f"this process has revision {revision} of [cells], and the cells have {current}, so"
-                " it creates no projects",
-                place="[cells] revision",
-                remedy="Restart the process with the current settings.",
-                code="OutdatedPlacement",
-            )
+            raise refuse_outdated(revision, current)
         await conn.execute(ADD_PROJECTS, [project])
+
+
+def refuse_outdated(revision: int, announced: int) -> errors.Unavailable:
+    """announced: another revision than that of this process."""
+    return errors.Unavailable(
+        f"this process has revision {revision} of [cells], and the cells have {announced}, so it"
+        " creates no projects",
+        place="[cells] revision",
+        remedy="Restart the process with the current settings.",
+        code="OutdatedPlacement",
+    )

@@ -76,9 +76,13 @@ async def test_projects_stay_in_their_cell_when_another_is_added(urls: list[str]
     async with api_of(two) as before:
         await of_project(before, in_c[0]).create("old", {})
         async with api_of([*two, cell("c", urls[2])], revision=2) as http:
-            await of_project(http, in_c[1]).create("new", {})
+            await eventually(lambda: _creates(of_project(http, in_c[1])))
             assert await names(of_project(http, in_c[0]), "/stacks") == ["old"]
-            assert await names(of_project(http, in_c[1]), "/stacks") == ["new"]
+            assert await names(of_project(http, in_c[1]), "/stacks") == ["s"]
+            # It is not empty for a process that does not know its cell.
+            status, refused = await of_project(before, in_c[1]).call("GET", "/stacks")
+            assert status == 503, refused
+            assert 'the cell "c" is not available' in refused["error"]["message"]
             # The process with the earlier settings could put a new project into another cell.
             status, refused = await of_project(before, "unheard-of").call(
                 "POST", "/stacks", {"stack_name": "s", "template": {}}
@@ -86,6 +90,8 @@ async def test_projects_stay_in_their_cell_when_another_is_added(urls: list[str]
             assert status == 503, refused
             assert "revision 1 of [cells], and the cells have 2" in refused["error"]["message"]
             assert await names(of_project(before, in_c[0]), "/stacks") == ["old"]
+        async with api_of(two) as restarted:
+            assert await names(of_project(restarted, in_c[0]), "/stacks") == ["old"]
 
 
 async def test_an_existing_database_becomes_the_first_cell(urls: list[str]) -> None:
