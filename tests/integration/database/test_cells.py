@@ -3,13 +3,18 @@
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from engine.errors import Conflict, Invalid
+from engine.cells import CellPlacement
+from engine.errors import Conflict, Invalid, Unavailable
+from engine.store.database import open_database
+from engine.store.projects.cells import add_project, announce, has_project, identify_cell
 from hub.checks.doctor import run_checks
 from hub.program.server_processes import serve
 from tests.support.cells import (
@@ -92,6 +97,30 @@ async def test_projects_stay_in_their_cell_when_another_is_added(urls: list[str]
             assert await names(of_project(before, in_c[0]), "/stacks") == ["old"]
         async with api_of(two) as restarted:
             assert await names(of_project(restarted, in_c[0]), "/stacks") == ["old"]
+
+
+async def test_a_revision_is_announced_after_projects_of_the_one_before(urls: list[str]) -> None:
+    """A process that adds a project excludes the announcement, and is refused after it."""
+    first = CellPlacement(1, ("a",), ("a",), {})
+    database = await open_database(urls[0])
+    try:
+        async with database.connection() as conn:
+            await identify_cell(conn, "a", uuid4(), first)
+            await announce(conn, 1)
+            await add_project(conn, "p", 1)
+        async with database.transaction() as adding:
+            await add_project(adding, "q", 1)
+            with pytest.raises(Unavailable, match="lock timeout"):
+                async with database.transaction(lock_wait=timedelta(milliseconds=50)) as conn:
+                    await announce(conn, 2)
+        async with database.connection() as conn:
+            await announce(conn, 2)
+            with pytest.raises(Unavailable, match=r"revision 1 of \[cells\], and the cells have 2"):
+                await add_project(conn, "r", 1)
+            found = [await has_project(conn, one) for one in "pqr"]
+            assert found == [True, True, False]
+    finally:
+        await database.close()
 
 
 async def test_an_existing_database_becomes_the_first_cell(urls: list[str]) -> None:
