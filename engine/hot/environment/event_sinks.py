@@ -6,24 +6,28 @@ The caller checks whether the channel exists and accepts the target.
 from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest, quote_value
+from engine.weekly_window import read_window
 from engine.words import Json
 
 #: Keys of filters, each a list of globs.
 FILTERS = ("events", "resources", "resource_types", "points")
-KEYS = ("type", "target", *FILTERS, "ordered")
+QUIET_HOURS = "quiet_hours"
+KEYS = ("type", "target", *FILTERS, "ordered", QUIET_HOURS)
 SINK_EXAMPLE = "Write a map such as {type: webhook, target: https://example.org/hook}."
 MAX_SINKS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class EventSink:
-    """type: the channel's name. filters: globs by their key in FILTERS; empty: all events."""
+    """type: the channel's name. filters: globs by their key in FILTERS; empty: all events.
+    quiet_hours: as declared; the caller checks whether the channel can have them."""
 
     type: str
     target: str
     filters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ordered: bool = True
     place: str = field(default="event_sinks", compare=False)
+    quiet_hours: Json = None
 
 
 def read_event_sinks(value: Json, findings: Findings) -> list[EventSink]:
@@ -61,12 +65,17 @@ def _sink(item: Json, place: str, findings: Findings) -> EventSink | None:
         if not isinstance(item.get(key), str) or not item[key]:
             findings.add(f"{place}.{key}", "must be a string", SINK_EXAMPLE)
     filters = {key: _globs(item[key], f"{place}.{key}", findings) for key in FILTERS if key in item}
-    ordered = item.get("ordered", True)
+    quiet_hours = item.get(QUIET_HOURS)
+    read_window(quiet_hours, f"{place}.{QUIET_HOURS}", findings)
+    ordered = item.get("ordered", quiet_hours is None)
     if not isinstance(ordered, bool):
         findings.add(f"{place}.ordered", "must be true or false", "Leave it out for true.")
+    elif ordered and quiet_hours is not None:
+        reason = "is not possible for a subscription with ordered deliveries"
+        findings.add(f"{place}.{QUIET_HOURS}", reason, "Set ordered to false, or leave it out.")
     if len(findings.all) > before:
         return None
-    return EventSink(item["type"], item["target"], filters, ordered, place)
+    return EventSink(item["type"], item["target"], filters, ordered, place, quiet_hours)
 
 
 def _globs(value: Json, place: str, findings: Findings) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from channels.quiet_hours import read_quiet_hours
 from engine.errors import (
     BODY,
     MAX_WARNINGS,
@@ -18,7 +19,7 @@ from engine.errors import (
     Invalid,
     one_of,
 )
-from engine.hot.environment.event_sinks import EventSink, read_event_sinks
+from engine.hot.environment.event_sinks import QUIET_HOURS, EventSink, read_event_sinks
 from engine.hot.syntax.document import DocumentLimits, read_document
 from engine.principal import Principal
 from engine.service import Move, StackRequest, check_tags
@@ -290,6 +291,8 @@ async def _check_sink(context: AppContext, sink: EventSink, findings: Findings) 
     try:
         channel = channel_of(context, sink.type, f"{sink.place}.type")
         await channel.check_target(sink.target)
+        place = f"{sink.place}.{QUIET_HOURS}"
+        read_quiet_hours(sink.quiet_hours, place, sink.type, findings, ordered=sink.ordered)
     except Invalid as error:
         findings.all += [
             replace(one, place=f"{sink.place}.target") if one.place == "target" else one

@@ -67,6 +67,59 @@ async def test_a_sink_is_a_subscription_of_the_api(running: Program, receiver: R
     assert (status, response["delivered"]) == (200, True)
 
 
+NIGHT = {"from": "22:00", "to": "07:00", "timezone": "Europe/Berlin", "days": ["mon-wed"]}
+
+
+async def test_a_sink_for_people_has_quiet_hours(running: Program, receiver: Receiver) -> None:
+    """Without quiet hours, the same declaration is another sink."""
+    people = sink(receiver.url, quiet_hours=NIGHT, events=["no.such"]) | {"type": "slack"}
+    await running.create("one", {"a": resource()}, environment={"event_sinks": [people]})
+    await running.until_ended("one")
+    (made,) = await eventually(lambda: subscribed(running))
+    assert made["quiet_hours"] == NIGHT | {"days": ["mon", "tue", "wed"]}
+    assert made["ordered"] is False
+    awake = {name: value for name, value in people.items() if name != "quiet_hours"}
+    await running.update("one", "PUT", template=template({"a": resource()}),
+                         environment={"event_sinks": [awake]})  # fmt: skip
+    await running.until_ended("one")
+
+    async def replaced() -> Json | None:
+        found = await subscribed(running)
+        return found if [one["quiet_hours"] for one in found] == [None] else None
+
+    ((other,),) = [await eventually(replaced)]
+    assert other["id"] != made["id"] and other["ordered"] is True
+
+
+@pytest.mark.parametrize(
+    ("changed", "place", "reason"),
+    [
+        ({"type": "webhook"}, "event_sinks[0].quiet_hours", 'for the channel "webhook"'),
+        ({"ordered": True}, "event_sinks[0].quiet_hours", "ordered deliveries"),
+        (
+            {"quiet_hours": NIGHT | {"from": "late"}},
+            "event_sinks[0].quiet_hours.from",
+            "is not a time of day",
+        ),
+    ],
+    ids=["channel", "order", "time"],
+)
+async def test_wrong_quiet_hours_of_a_sink_are_refused(
+    running: Program, receiver: Receiver, changed: Json, place: str, reason: str
+) -> None:
+    people = sink(receiver.url, quiet_hours=NIGHT) | {"type": "slack"} | changed
+    body = {
+        "stack_name": "one",
+        "template": template({"a": resource()}),
+        "environment": {"event_sinks": [people]},
+    }
+    status, response = await running.call("POST", "/stacks", body)
+    assert status == 400
+    (found,) = response["error"]["findings"]
+    assert found["place"] == place
+    assert reason in found["reason"]
+
+
 async def test_an_update_changes_sinks_and_a_rollback_restores_them(
     running: Program, receiver: Receiver, other_receiver: Receiver
 ) -> None:
@@ -100,7 +153,7 @@ async def test_an_unchanged_sink_keeps_its_deliveries(running: Program, receiver
     await running.create("one", {"a": resource()}, environment=sinks)
     await running.until_ended("one")
     (before,) = await eventually(lambda: subscribed(running))
-    await running.update("one", template=template({"a": resource(value="2")}))
+    await running.update("one", "PUT", template=template({"a": resource(value="2")}))
     await running.until_ended("one")
     (after,) = await subscribed(running)
     assert after == before
