@@ -322,6 +322,26 @@ async def test_hooks_are_answered_in_their_cell(urls: list[str]) -> None:
             assert await client.until_ended("t") == "CREATE_COMPLETE"
 
 
+async def test_a_browser_signs_in_to_all_cells(urls: list[str]) -> None:
+    """Until it signs out, with a project of any cell."""
+    in_a, in_b = (of[0] for of in projects_of("ab").values())
+    async with api_of([cell("a", urls[0]), cell("b", urls[1])]) as http:
+        first, second = of_project(http, in_a), of_project(http, in_b)
+        headers = {"X-Auth-User": "ada", "Origin": http.url}
+        async with http.session.post(
+            f"{http.url}/v1/{in_a}/session", json={"user": "ada", "password": "x"}, headers=headers
+        ) as answer:
+            assert answer.status < 300, await answer.text()
+            cookie = answer.cookies["headgate_session"].value
+        sent = {"Cookie": f"headgate_session={cookie}"}
+        _, found = await second.call("GET", "/session", headers=sent)
+        assert found["name"] == "ada"
+        token = {**sent, "X-CSRF-Token": found["csrf"] or "", "Origin": http.url}
+        assert (await second.call("DELETE", "/session", headers=token))[0] < 300
+        _, found = await first.call("GET", "/session", headers=sent)
+        assert found["name"] == "anonymous"
+
+
 def _notification(receiver: Receiver, hook_id: str) -> Any:
     """The data of the event of a hook."""
     data = [one["data"] for one in receiver.events]
