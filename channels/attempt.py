@@ -145,9 +145,14 @@ def postponement(delivery: PendingDelivery) -> Postponement | None:
 def _deadline(delivery: PendingDelivery) -> datetime | None:
     """Until when the hook of an event must be answered, if it is delivered now."""
     hook = delivery.hook
-    if hook is None or hook.state != HookState.WAITING or hook.point == DRIFT:
+    if hook is None or not _is_waiting(delivery) or hook.point == DRIFT:
         return None
     return hook.deadline
+
+
+def _is_waiting(delivery: PendingDelivery) -> bool:
+    """Whether the hook of an event still waits for an answer."""
+    return delivery.hook is not None and delivery.hook.state == HookState.WAITING
 
 
 def _result(
@@ -273,7 +278,7 @@ class Attempts:
         key, configured = first.key.subscription_id, first.automation.configured
         endpoint = Endpoint(key, first.target, first.secrets, configured)
         messages = [
-            replace(self.message(one, with_token=False), waiting=_deadline(one) is not None)
+            replace(self.message(one, with_token=False), waiting=_is_waiting(one))
             for one in deliveries
         ]
         return await sender.deliver_digest(messages, endpoint)

@@ -10,6 +10,7 @@ import pytest
 from channels.chat.channel import ChatChannel
 from channels.contract import Channel
 from channels.digest import GATHERED
+from channels.digest_summary import DECIDED
 from channels.email.channel import EmailChannel
 from channels.email.relay import EmailSettings, Encryption
 from channels.store import subscriptions
@@ -18,6 +19,7 @@ from channels.store.digests import gather
 from channels.store.records import NewSubscription, SubscriptionChange
 from channels.webhook.client import WebhookChannel
 from engine.store.database import Database
+from engine.words import DRIFT
 from tests.integration.channels.conftest import RunDispatcher
 from tests.support.engine_rows import EngineRows
 from tests.support.receiver import Receiver, until
@@ -102,6 +104,23 @@ async def test_notifications_of_a_period_are_one_message(
     assert {one["attempts"] for one in sent} == {1}
     (message,) = relay.messages
     assert "30 notifications, 30 wait for an answer" in str(message)
+
+
+async def test_a_hook_about_drift_waits_for_an_answer(
+    engine_rows: EngineRows, run_dispatcher: RunDispatcher, relay: Relay
+) -> None:
+    """It has no deadline that a digest could miss, and is not decided."""
+    await subscribe(engine_rows)
+    stack = await engine_rows.stack()
+    await engine_rows.hook(stack, seconds=LONG, point=DRIFT)
+    await engine_rows.hook(stack, seconds=LONG, point=DRIFT)
+    async with run_dispatcher(channels=email(relay)):
+        await until_gathered(engine_rows, 2)
+        await engine_rows.value(ARRIVE)
+        await until_states(engine_rows, "delivered", 2)
+    (message,) = relay.messages
+    assert "2 notifications, 2 wait for an answer" in str(message)
+    assert DECIDED not in str(message)
 
 
 async def test_several_dispatchers_send_one_message(
