@@ -153,7 +153,7 @@ async def test_an_unchanged_sink_keeps_its_deliveries(running: Program, receiver
     await running.create("one", {"a": resource()}, environment=sinks)
     await running.until_ended("one")
     (before,) = await eventually(lambda: subscribed(running))
-    await running.update("one", "PUT", template=template({"a": resource(value="2")}))
+    await running.update("one", template=template({"a": resource(value="2")}))
     await running.until_ended("one")
     (after,) = await subscribed(running)
     assert after == before
