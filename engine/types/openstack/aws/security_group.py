@@ -51,9 +51,8 @@ class Ec2SecurityGroup(MappedType):
 
 
 def rule_of(given: Mapping[str, Json], direction: str) -> dict[str, Json]:
-    """A rule of OS::Neutron::SecurityGroup, as Heat makes it. Without ports, Heat drops CidrIp."""
+    """A rule of OS::Neutron::SecurityGroup. It keeps CidrIp also without ports, unlike in Heat."""
     first, last = _port(given.get("FromPort")), _port(given.get("ToPort"))
-    has_ports = given.get("FromPort") is not None or given.get("ToPort") is not None
     protocol = given.get("IpProtocol")
     rule = {
         "direction": direction,
@@ -61,7 +60,7 @@ def rule_of(given: Mapping[str, Json], direction: str) -> dict[str, Json]:
         "protocol": None if protocol in (None, "", ANY) else str(protocol).lower(),
         "port_range_min": first,
         "port_range_max": last,
-        "remote_ip_prefix": given.get("CidrIp") if has_ports else None,
+        "remote_ip_prefix": given.get("CidrIp"),
         "remote_group_id": given.get("SourceSecurityGroupId")
         or given.get("SourceSecurityGroupName"),
         "remote_mode": "remote_ip_prefix",

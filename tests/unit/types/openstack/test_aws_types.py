@@ -335,6 +335,13 @@ def test_differences_have_the_names_of_the_properties() -> None:
             "is not a network of IPv4",
         ),
         (
+        (
+            "SecurityGroup",
+            {"GroupDescription": "g", "SecurityGroupIngress": [
+                {"IpProtocol": "-1", "CidrIp": "10.0.0.0/8", "SourceSecurityGroupId": OTHER}]},
+            ".SecurityGroupIngress[0]",
+            "SourceSecurityGroupId and CidrIp exclude each other",
+        ),
             "SecurityGroup",
             {"GroupDescription": "g", "SecurityGroupIngress": [
                 {"IpProtocol": "tcp", "SourceSecurityGroupOwnerId": "1"}]},
@@ -365,8 +372,20 @@ def test_refusals(name: str, given: Json, place: str, reason: str) -> None:
             {"IpProtocol": "ICMP", "FromPort": "-1", "ToPort": "-1", "CidrIp": "0.0.0.0/0"},
             {"protocol": "icmp", "remote_ip_prefix": "0.0.0.0/0"},
         ),
-        # Without ports, Heat drops CidrIp.
-        ({"IpProtocol": "-1", "CidrIp": "10.0.0.0/8"}, {}),
+        # CidrIp limits a rule without ports too.
+        ({"IpProtocol": "-1", "CidrIp": "10.0.0.0/8"}, {"remote_ip_prefix": "10.0.0.0/8"}),
+        ({"CidrIp": "10.0.0.0/8"}, {"remote_ip_prefix": "10.0.0.0/8"}),
+        (
+            {"IpProtocol": "-1", "FromPort": "-1", "ToPort": "-1", "CidrIp": "10.0.0.0/8"},
+            {"remote_ip_prefix": "10.0.0.0/8"},
+        ),
+        *(
+            (
+                {"IpProtocol": protocol, "CidrIp": "10.0.0.0/8"},
+                {"protocol": protocol, "remote_ip_prefix": "10.0.0.0/8"},
+            )
+            for protocol in ("tcp", "udp", "icmp", "47")
+        ),
         (
             {"IpProtocol": "udp", "FromPort": "1", "ToPort": "2", "SourceSecurityGroupId": OTHER},
             {"protocol": "udp", "port_range_min": 1, "port_range_max": 2,
