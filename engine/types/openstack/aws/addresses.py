@@ -52,7 +52,11 @@ class ElasticIp(MappedType):
 
 
 class ElasticIpAssociation(MappedType):
-    """Its physical ID is that of the floating IP; get_resource returns a name, as in Heat."""
+    """Its physical ID is that of the floating IP; get_resource returns a name, as in Heat.
+
+    An update is always in place: other properties can mean the same floating IP and port, and the
+    delete of a replaced association would disconnect its replacement.
+    """
 
     names: ClassVar = {
         "EIP": ("floatingip_id",),
@@ -74,13 +78,6 @@ class ElasticIpAssociation(MappedType):
         if allocation := given.get("AllocationId"):
             await _give_gateway(session, str(allocation), str(port), call.project)
         return {"port_id": port, "fixed_ip_address": address}
-
-    def needs_replace(self, call: Call) -> bool:
-        """Another address for another port, as in Heat."""
-        if not call.changed & {"EIP", "AllocationId"}:
-            return False
-        ports = call.changed & {"InstanceId", "NetworkInterfaceId"}
-        return any(call.properties.get(name) for name in ports)
 
     def own_data(self, call: Call, done: Done) -> dict[str, Json]:
         return {"name": call.data.get("name") or call.own_name}

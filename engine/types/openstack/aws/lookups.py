@@ -23,9 +23,12 @@ async def network_of_subnet(session: Session, subnet: str, project: str) -> str:
     return id_of(NETWORK, await read(session, "subnets", "subnet", subnet_id), "network_id")
 
 
-async def external_network(session: Session) -> str:
-    """The ID of the only external network; if there are several, of the default one."""
+async def external_network(session: Session, preferred: str | None = None) -> str:
+    """The ID of the only external network; if there are several, of the preferred or the default
+    one."""
     found = await session.list(NETWORK, "/networks", "networks", {"router:external": "True"})
+    if preferred is not None and any(id_of(NETWORK, one) == preferred for one in found):
+        return preferred
     chosen = [one for one in found if one.get("is_default")] or found
     if len(chosen) == 1:
         return id_of(NETWORK, chosen[0])

@@ -263,8 +263,8 @@ GATEWAY_ATTACHMENT: Final = TypeSchema(
     description="Connects the route tables of a VPC with the only external network.",
     follows=(ImplicitDependency("AWS::EC2::RouteTable", "VpcId", "VpcId"),),
     properties={
-        "VpcId": Property(Kind.STRING, "ID of the VPC.", required=True),
-        "InternetGatewayId": Property(Kind.STRING, "No effect, as in Heat."),
+        "VpcId": updatable(Kind.STRING, "ID of the VPC.", required=True),
+        "InternetGatewayId": updatable(Kind.STRING, "No effect, as in Heat."),
     },
 )
 

@@ -4,14 +4,14 @@ A VPC is a network, and a router of the same name, as in Heat. A route table is 
 tag names its VPC, so that a gateway attachment finds it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from engine.errors import Findings
 from engine.hot.schema.properties import fill_defaults
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.contract import Call, Done, Failed, InternalType, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, InternalType, Outcome, ResourceType, Wait
 from engine.types.openstack.aws.lookups import (
     connect,
     disconnect,
@@ -32,6 +32,12 @@ from engine.words import Json
 
 #: In the data of a VPC: the ID of its router.
 _ROUTER: Final = "router"
+#: In the data of a gateway attachment: its external network, and the routers that it has connected.
+_EXTERNAL: Final = "network"
+_ROUTERS: Final = "routers"
+#: In its progress besides: the VPC, and the routers to disconnect.
+_VPC: Final = "vpc"
+_LEFT: Final = "left"
 _UNUSED_TAGS: Final = ("Tags",)
 
 
@@ -108,10 +114,16 @@ class Ec2Subnet(MappedType):
         return done
 
     async def before_delete(self, call: Call, session: Session) -> Outcome | None:
-        if call.physical_id is not None:
-            router = await _default_router(session, str(call.properties["VpcId"]))
-            if router is not None:
-                await disconnect(session, router, call.physical_id)
+        if call.physical_id is None:
+            return None
+        try:
+            network = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+            return None
+        if (router := await _default_router(session, network)) is not None:
+            await disconnect(session, router, call.physical_id)
         return None
 
     def own_attributes(self, call: Call, attributes: Mapping[str, Json]) -> dict[str, Json]:
@@ -178,44 +190,105 @@ class InternetGateway(InternalType):
 
 
 class GatewayAttachment(CloudType):
-    """The gateways of all route tables of a VPC. data: `network`: the external network; `routers`:
-    the IDs of the routers that have got it."""
+    """The gateways of all route tables of a VPC. The physical ID is that of the VPC.
+
+    data: `network`: the external network; `routers`: by ID, the route tables that the attachment
+    has connected, with the external network of each. Only these are disconnected. They are saved
+    before the requests that connect them, so that a failure has them. A failed attachment is
+    repaired. A replaced one disconnects none if its replacement is of the same VPC.
+    """
 
     schema = GATEWAY_ATTACHMENT
+    repairs = True
+    template_ids = True
 
     async def create(self, call: Call) -> Outcome:
-        return await run_guarded(call, lambda: self._attach(call), str(call.operation_key))
+        saved = call.progress or {}
+        if _ROUTERS not in saved:
+            return await run_guarded(call, lambda: self._prepare(call), call.physical_id)
+        both = {**saved[_LEFT], **saved[_ROUTERS]}
+        data = {_EXTERNAL: saved[_EXTERNAL], _ROUTERS: both}
+        return await run_guarded(call, lambda: self._attach(call, saved), saved[_VPC], data)
 
-    async def _attach(self, call: Call) -> Outcome:
+    async def update(self, call: Call) -> Outcome:
+        if not call.touches("VpcId"):
+            return Done(call.physical_id, call.attributes, call.data)
+        return await self.create(call)
+
+    async def _prepare(self, call: Call) -> Outcome:
         session = self._cloud.session(call.credential)
-        external = await external_network(session)
-        routers = await _route_tables(session, call)
-        for one in routers:
-            if gateway_of(one) != external:
-                await set_gateway(session, id_of(NETWORK, one), external)
-        return Done(str(call.operation_key), data={"network": external})
+        vpc = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+        external = await external_network(session, call.data.get(_EXTERNAL))
+        tables = await _route_tables(session, vpc)
+        wanted, left = gateway_changes(
+            tables, call.data.get(_ROUTERS) or {}, external, takes_over=call.replaced == vpc
+        )
+        return Wait(call.now, {_VPC: vpc, _EXTERNAL: external, _ROUTERS: wanted, _LEFT: left})
+
+    async def _attach(self, call: Call, saved: Mapping[str, Json]) -> Outcome:
+        session = self._cloud.session(call.credential)
+        external, wanted = saved[_EXTERNAL], saved[_ROUTERS]
+        for one in await _route_tables(session, saved[_VPC]):
+            router = id_of(NETWORK, one)
+            if router in wanted and gateway_of(one) != external:
+                await set_gateway(session, router, external)
+        await _disconnect_routers(session, saved[_LEFT])
+        return Done(saved[_VPC], data={_EXTERNAL: external, _ROUTERS: wanted})
 
     async def _delete(self, call: Call) -> Outcome:
-        """Gateways in another network are of other clients."""
         session = self._cloud.session(call.credential)
-        external = call.data.get("network") or await external_network(session)
-        for one in await _route_tables(session, call):
-            if gateway_of(one) == external:
-                await set_gateway(session, id_of(NETWORK, one), None)
+        await _disconnect_routers(session, call.data.get(_ROUTERS) or {})
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
+        """An adopted attachment has connected all route tables."""
         session = self._cloud.session(call.credential)
-        external = call.data.get("network") or await external_network(session)
-        for one in await _route_tables(session, call):
+        vpc = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+        external = call.data.get(_EXTERNAL) or await external_network(session)
+        tables = await _route_tables(session, vpc)
+        for one in tables:
             if gateway_of(one) != external:
                 public = "a route table has no gateway"
                 raise CloudError(f"{public}: {one.get('id')}", public=public)
-        return Done(call.physical_id, call.attributes, {**call.data, "network": external})
+        connected = {id_of(NETWORK, one): external for one in tables}
+        data = {_ROUTERS: connected, **call.data, _EXTERNAL: external}
+        return Done(vpc, call.attributes, data)
 
 
-async def _route_tables(session: Session, call: Call) -> list[Mapping[str, Json]]:
-    network = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
+def gateway_changes(
+    tables: Sequence[Mapping[str, Json]],
+    connected: Mapping[str, str],
+    external: str,
+    *,
+    takes_over: bool,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """(route tables of the attachment, route tables to disconnect): router to external network.
+
+    tables: of the VPC. connected: those that the attachment has connected before. external: the
+    network for all tables. takes_over: a replaced attachment of the VPC leaves its route tables.
+    """
+    gateways = {id_of(NETWORK, one): gateway_of(one) for one in tables}
+    wanted = {
+        router: external
+        for router, network in gateways.items()
+        if network != external or connected.get(router) == external or takes_over
+    }
+    return wanted, {key: one for key, one in connected.items() if key not in gateways}
+
+
+async def _disconnect_routers(session: Session, networks: Mapping[str, str]) -> None:
+    """Gateways in another network are of other clients. networks: by router."""
+    async for one in session.by_ids(NETWORK, "/routers", "routers", sorted(networks)):
+        router = id_of(NETWORK, one)
+        if router in networks and gateway_of(one) == networks[router]:
+            try:
+                await set_gateway(session, router, None)
+            except CloudError as error:
+                if not error.is_missing:
+                    raise
+
+
+async def _route_tables(session: Session, network: str) -> list[Mapping[str, Json]]:
     found = await session.list(NETWORK, "/routers", "routers", {"tags": vpc_tag(network)})
     return list(found)
 

@@ -18,6 +18,7 @@ from engine.types.contract import Call, Done, Outcome, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, id_of, segment
+from engine.types.openstack.cloud_operation import keep_for_successor
 from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.neutron.agents import L3, set_agents
 from engine.types.openstack.neutron.lookups import (
@@ -674,7 +675,8 @@ class AssociationType(NeutronType):
     """The physical ID is that of the floating IP; the data has the port.
 
     Both are saved before the request that connects them, so that a failure has them. A failed
-    association is repaired: the delete of a replaced one would disconnect its replacement.
+    association is repaired: the delete of a replaced one would disconnect its replacement. A delete
+    leaves a floating IP that a replacement has, for example because of `replace_when`.
     """
 
     repairs = True
@@ -702,6 +704,9 @@ class AssociationType(NeutronType):
         found = await self.put(session, self.row.path, floating, fields)
         attributes = await self.attributes_of(session, found)
         return Done(self.id_of(found), attributes, {_PORT: port})
+
+    async def delete(self, call: Call) -> Outcome:
+        return await keep_for_successor(self, call) or await super().delete(call)
 
     async def _delete(self, call: Call, session: Session) -> Outcome:
         if call.physical_id is not None:

@@ -24,7 +24,8 @@ from engine.types.observation import Difference, Observation
 from engine.types.openstack.aws.instance import Instance
 from engine.types.openstack.aws.mapped_type import MappedType
 from engine.types.openstack.cloud import Cloud
-from engine.words import ObservedState
+from engine.types.successor import Successor
+from engine.words import ObservedState, ResourceId, StackId
 from tests.unit.types.calls import KEY, NOW, a_call, findings_of, run
 from tests.unit.types.openstack.clouds import (
     Answers,
@@ -335,13 +336,13 @@ def test_differences_have_the_names_of_the_properties() -> None:
             "is not a network of IPv4",
         ),
         (
-        (
             "SecurityGroup",
             {"GroupDescription": "g", "SecurityGroupIngress": [
                 {"IpProtocol": "-1", "CidrIp": "10.0.0.0/8", "SourceSecurityGroupId": OTHER}]},
             ".SecurityGroupIngress[0]",
             "SourceSecurityGroupId and CidrIp exclude each other",
         ),
+        (
             "SecurityGroup",
             {"GroupDescription": "g", "SecurityGroupIngress": [
                 {"IpProtocol": "tcp", "SourceSecurityGroupOwnerId": "1"}]},
@@ -627,21 +628,94 @@ async def test_an_update_repairs_an_association_without_a_floating_ip() -> None:
     assert done.data["name"] == OWN_NAME
 
 
+BY_ADDRESS = {"EIP": "192.0.2.7", "InstanceId": SERVER}
+BY_ID = {"AllocationId": FLOATING, "NetworkInterfaceId": PORT}
+CONNECTS = {"port_id": PORT, "fixed_ip_address": "10.0.0.5"}
+
+
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("before", "given", "answers", "fixed"),
     [
-        ({"EIP"}, False),
-        ({"InstanceId"}, False),
-        ({"EIP", "InstanceId"}, True),
-        ({"AllocationId", "NetworkInterfaceId"}, False),  # the port is removed
+        (BY_ADDRESS, BY_ID, [*vpc(EXTERNAL), FLOATS], None),
+        (BY_ID, BY_ADDRESS, [ok(ports=INTERFACES), ok(floatingips=[EIP])], "10.0.0.5"),
     ],
+    ids=["by ID", "by address"],
 )
-def test_another_address_of_another_port_replaces_an_association(
-    changed: set[str], expected: bool
+async def test_the_same_association_in_other_words_stays(
+    before: Json, given: Json, answers: list[Response], fixed: str | None
 ) -> None:
-    given = {"EIP": "192.0.2.7", "InstanceId": SERVER}
-    call = a_call(kind("EIPAssociation"), given, previous=given, changed=frozenset(changed))
-    assert kind("EIPAssociation").needs_replace(call) is expected
+    """It is updated in place: the delete of a replaced one would disconnect the address."""
+    type_, changed = kind("EIPAssociation"), frozenset({*before, *given})
+    known = {
+        "physical_id": FLOATING, "previous": before, "changed": changed, "data": {"port": PORT}
+    }  # fmt: skip
+    assert not type_.needs_replace(a_call(type_, given, **known))
+    assert all(type_.schema.properties[name].update_allowed for name in changed)
+    cloud = web(*answers, ok(floatingip={**EIP, "port_id": PORT}))
+    done, sent = await perform("EIPAssociation", "update", given, cloud, **known)
+    assert done.physical_id == FLOATING and done.data["port"] == PORT
+    fields = {"port_id": PORT, "fixed_ip_address": fixed}
+    assert [one for one in sent if one[0] == "PUT"] == [
+        ("PUT", f"floatingips/{FLOATING}", {"floatingip": fields})
+    ]
+
+
+async def test_an_association_leaves_its_former_address() -> None:
+    """Another address of another server."""
+    given = {"EIP": "192.0.2.8", "InstanceId": SERVER}
+    known = {
+        "physical_id": FLOATING,
+        "previous": {"EIP": "192.0.2.7", "InstanceId": NET},
+        "changed": frozenset(given),
+        "data": {"port": OTHER},
+    }
+    assert not kind("EIPAssociation").needs_replace(a_call(kind("EIPAssociation"), given, **known))
+    cloud = web(
+        ok(ports=INTERFACES),
+        ok(floatingips=[{**EIP, "id": EXTERNAL}]),
+        ok(floatingip={**EIP, "port_id": OTHER}),
+        ok(floatingip=EIP),
+        ok(floatingip={**EIP, "id": EXTERNAL}),
+    )
+    done, sent = await perform("EIPAssociation", "update", given, cloud, **known)
+    assert done.physical_id == EXTERNAL and done.data["port"] == PORT
+    assert [one[1:] for one in sent if one[0] == "PUT"] == [
+        (f"floatingips/{FLOATING}", {"floatingip": {"port_id": None}}),
+        (f"floatingips/{EXTERNAL}", {"floatingip": CONNECTS}),
+    ]
+
+
+class Replaced:
+    """The replacement of each resource."""
+
+    def __init__(self, found: Successor | None) -> None:
+        self._found = found
+
+    async def read(self, stack_id: StackId, resource_id: ResourceId) -> Successor | None:
+        return self._found
+
+
+@pytest.mark.parametrize("name", ["EIPAssociation", "VPCGatewayAttachment"])
+@pytest.mark.parametrize("replaced", [True, False])
+async def test_what_a_replacement_has_stays_connected(name: str, replaced: bool) -> None:
+    """A resource that is replaced because of `replace_when`."""
+    successors = Replaced(Successor({}, {}) if replaced else None)
+    given: Json
+    data: Json
+    if name == "EIPAssociation":
+        given, physical_id, data = BY_ID, FLOATING, {"port": PORT}
+        answers = [ok(floatingip={**EIP, "port_id": PORT}), ok(floatingip=EIP)]
+    else:
+        given, physical_id, data = {"VpcId": NET}, NET, {"routers": {OTHER: EXTERNAL}}
+        answers = [table(OTHER, EXTERNAL), ok()]
+    cloud = web(*([] if replaced else answers))
+    type_: Any = type_with(cloud, f"AWS::EC2::{name}")
+    for one in (type_, getattr(type_, "other", type_)):
+        one.successors = successors
+    call = a_call(type_, given, credential="t", physical_id=physical_id, data=data)
+    outcome, _ = await run_to_the_end(type_, "delete", call)
+    assert isinstance(outcome, Done) and not cloud.answers
+    assert [one.method for one in cloud.requests] == ([] if replaced else ["GET", "PUT"])
 
 
 # ---- AWS::EC2::VPC and what it consists of
@@ -728,6 +802,27 @@ async def test_a_subnet_is_connected_with_the_router_of_its_vpc() -> None:
     ]
 
 
+async def test_a_subnet_of_a_vpc_that_is_given_by_its_name_is_disconnected() -> None:
+    given = {"VpcId": "net", "CidrBlock": "10.0.0.0/24"}
+    by_name = ok(networks=[{"id": NET, "name": "net"}])
+    cloud = web(by_name, *ROUTERS, CONNECTED, ok(), answer(204))
+    done, sent = await perform("Subnet", "delete", given, cloud, physical_id=SUBNET)
+    assert isinstance(done, Done)
+    assert sent[1][1] == f"networks/{NET}"
+    assert [one for one in sent if one[0] != "GET"] == [
+        ("PUT", f"routers/{ROUTER}/remove_router_interface", {"subnet_id": SUBNET}),
+        ("DELETE", f"subnets/{SUBNET}", None),
+    ]
+
+
+async def test_the_delete_of_a_subnet_whose_vpc_is_gone() -> None:
+    given = {"VpcId": "net", "CidrBlock": "10.0.0.0/24"}
+    unknown = [ok(networks=[]), answer(404, {}), ok(networks=[])]
+    cloud = web(*unknown, answer(404, {}))
+    done, _ = await perform("Subnet", "delete", given, cloud, physical_id=SUBNET)
+    assert isinstance(done, Done)
+
+
 async def test_a_subnet_that_cannot_be_connected_is_known() -> None:
     given = {"VpcId": NET, "CidrBlock": "10.0.0.0/24"}
     subnet = {"id": SUBNET, "network_id": NET}
@@ -782,26 +877,154 @@ async def test_the_delete_of_an_association_whose_subnet_is_gone() -> None:
     assert isinstance(done, Done)
 
 
+def table(*routers: str | None) -> Response:
+    """A list of routers: IDs and networks in turn."""
+    pairs = zip(routers[::2], routers[1::2], strict=True)
+    return ok(
+        routers=[
+            {"id": one, "external_gateway_info": {"network_id": network} if network else None}
+            for one, network in pairs
+        ]
+    )
+
+
+EXTERNALS = ok(networks=[{"id": EXTERNAL}])
+ATTACHED = {"VpcId": NET, "InternetGatewayId": "g"}
+GATEWAY: Json = {"router": {"external_gateway_info": {"network_id": EXTERNAL}}}
+NO_GATEWAY: Json = {"router": {"external_gateway_info": {}}}
+
+
+def gateways(sent: list[tuple[str, str, Json]]) -> list[tuple[str, Json]]:
+    return [(path, body) for method, path, body in sent if method == "PUT"]
+
+
+async def attachment(operation: str, cloud: Answers, given: Json = ATTACHED, **known: Json) -> Any:
+    return await perform("VPCGatewayAttachment", operation, given, cloud, **known)
+
+
 async def test_a_gateway_attachment_connects_the_route_tables_of_the_vpc() -> None:
-    other = {"id": ROUTER, "external_gateway_info": {"network_id": EXTERNAL}}
-    tables = ok(routers=[{"id": OTHER, "external_gateway_info": None}, other])
-    cloud = web(ok(networks=[{"id": EXTERNAL}]), tables, ok())
-    given = {"VpcId": NET, "InternetGatewayId": "g"}
-    done, sent = await perform("VPCGatewayAttachment", "create", given, cloud)
+    tables = table(OTHER, None, ROUTER, EXTERNAL)
+    done, sent = await attachment("create", web(EXTERNALS, tables, tables, ok()))
     assert f"tags=headgate-vpc%3A{NET}" in sent[1][1]
-    gateway = {"external_gateway_info": {"network_id": EXTERNAL}}
-    assert [one for one in sent if one[0] == "PUT"] == [
-        ("PUT", f"routers/{OTHER}", {"router": gateway})
-    ]
-    foreign = {"id": OTHER, "external_gateway_info": {"network_id": NET}}
-    deletes = web(ok(routers=[foreign, other]), ok())
-    _, sent = await perform(
-        "VPCGatewayAttachment", "delete", given, deletes,
-        physical_id=done.physical_id, data=done.data,
-    )  # fmt: skip
-    assert [one for one in sent if one[0] == "PUT"] == [
-        ("PUT", f"routers/{ROUTER}", {"router": {"external_gateway_info": {}}})
-    ]
+    assert gateways(sent) == [(f"routers/{OTHER}", GATEWAY)]
+    assert done.physical_id == NET
+    # Another client, or another attachment, has connected the other one.
+    assert done.data == {"network": EXTERNAL, "routers": {OTHER: EXTERNAL}}
+
+
+async def test_a_gateway_attachment_disconnects_what_it_has_connected() -> None:
+    known = {"physical_id": NET, "data": {"routers": {OTHER: EXTERNAL, ROUTER: EXTERNAL}}}
+    # Another client has given ROUTER another network since.
+    done, sent = await attachment("delete", web(table(OTHER, EXTERNAL, ROUTER, NET), ok()), **known)
+    assert isinstance(done, Done)
+    assert gateways(sent) == [(f"routers/{OTHER}", NO_GATEWAY)]
+    assert sent[0][1] == f"routers?id={ROUTER}&id={OTHER}&limit=500"
+
+
+async def test_a_route_table_that_ends_during_the_delete_of_its_attachment() -> None:
+    known = {"physical_id": NET, "data": {"routers": {OTHER: EXTERNAL}}}
+    done, _ = await attachment("delete", web(table(OTHER, EXTERNAL), answer(404, {})), **known)
+    assert isinstance(done, Done)
+
+
+async def test_the_second_attachment_of_a_vpc_leaves_the_gateways_of_the_first() -> None:
+    tables = table(OTHER, EXTERNAL)
+    done, sent = await attachment("create", web(EXTERNALS, tables, tables))
+    assert done.data["routers"] == {} and gateways(sent) == []
+    _, sent = await attachment("delete", web(), physical_id=NET, data=done.data)
+    assert sent == []
+
+
+async def test_an_update_repairs_a_failed_gateway_attachment() -> None:
+    type_ = kind("VPCGatewayAttachment")
+    assert type_.repairs
+    free = table(OTHER, None, ROUTER, None)
+    failed, sent = await attachment("create", web(EXTERNALS, free, free, ok(), answer(409, {})))
+    assert isinstance(failed, Failed) and failed.physical_id == NET
+    both = {OTHER: EXTERNAL, ROUTER: EXTERNAL}
+    assert failed.data["routers"] == both
+    half = table(OTHER, EXTERNAL, ROUTER, None)
+    known = {
+        "physical_id": NET, "previous": ATTACHED, "failed": True, "data": failed.data
+    }  # fmt: skip
+    done, sent = await attachment("update", web(EXTERNALS, half, half, ok()), **known)
+    assert gateways(sent) == [(f"routers/{ROUTER}", GATEWAY)]
+    assert done.data["routers"] == both
+    # It can also be removed.
+    known = {"physical_id": NET, "data": failed.data}
+    _, sent = await attachment("delete", web(half, ok()), **known)
+    assert gateways(sent) == [(f"routers/{OTHER}", NO_GATEWAY)]
+
+
+async def test_an_update_repairs_a_gateway_attachment_without_a_vpc() -> None:
+    failed, _ = await attachment("create", web(ok(networks=[])))
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    tables = table(OTHER, None)
+    known = {"previous": ATTACHED, "failed": True, "data": failed.data}
+    done, _ = await attachment("update", web(EXTERNALS, tables, tables, ok()), **known)
+    assert done.physical_id == NET and done.data["routers"] == {OTHER: EXTERNAL}
+
+
+async def test_another_internet_gateway_has_no_effect() -> None:
+    properties = kind("VPCGatewayAttachment").schema.properties
+    assert [name for name, one in properties.items() if not one.update_allowed] == []
+    data = {"network": EXTERNAL, "routers": {OTHER: EXTERNAL}}
+    known = {
+        "physical_id": NET, "previous": ATTACHED, "data": data,
+        "changed": frozenset({"InternetGatewayId"}),
+    }  # fmt: skip
+    given = {**ATTACHED, "InternetGatewayId": "other"}
+    done, sent = await attachment("update", web(), given, **known)
+    assert sent == [] and (done.physical_id, done.data) == (NET, data)
+
+
+async def test_a_gateway_attachment_moves_to_another_vpc() -> None:
+    data = {"network": EXTERNAL, "routers": {OTHER: EXTERNAL}}
+    changed = frozenset({"VpcId"})
+    known = {"physical_id": NET, "previous": ATTACHED, "data": data, "changed": changed}
+    given = {"VpcId": SUBNET}
+    tables = table(ROUTER, None)
+    cloud = web(EXTERNALS, tables, tables, ok(), table(OTHER, EXTERNAL), ok())
+    done, sent = await attachment("update", cloud, given, **known)
+    assert gateways(sent) == [(f"routers/{ROUTER}", GATEWAY), (f"routers/{OTHER}", NO_GATEWAY)]
+    assert done.physical_id == SUBNET and done.data["routers"] == {ROUTER: EXTERNAL}
+    # A failure knows the route tables of both.
+    cloud = web(EXTERNALS, tables, tables, answer(409, {}))
+    failed, _ = await attachment("update", cloud, given, **known)
+    assert failed.data["routers"] == {ROUTER: EXTERNAL, OTHER: EXTERNAL}
+    # The same VPC, by its name.
+    named = web(ok(networks=[{"id": NET, "name": "net"}]), EXTERNALS, *[table(OTHER, EXTERNAL)] * 2)
+    done, sent = await attachment("update", named, {"VpcId": "net"}, **known)
+    assert gateways(sent) == [] and (done.physical_id, done.data) == (NET, data)
+
+
+async def test_a_replacement_takes_over_the_route_tables() -> None:
+    tables = table(OTHER, EXTERNAL)
+    done, _ = await attachment("create", web(EXTERNALS, tables, tables), replaced=NET)
+    assert done.data["routers"] == {OTHER: EXTERNAL}
+    done, _ = await attachment("create", web(EXTERNALS, tables, tables), replaced=SUBNET)
+    assert done.data["routers"] == {}
+
+
+async def test_a_repair_keeps_the_external_network() -> None:
+    """Although another one is the default now."""
+    networks = ok(networks=[{"id": EXTERNAL}, {"id": SUBNET, "is_default": True}])
+    tables = table(OTHER, None)
+    data = {"network": EXTERNAL, "routers": {OTHER: EXTERNAL}}
+    known = {"physical_id": NET, "previous": ATTACHED, "failed": True, "data": data}
+    _, sent = await attachment("update", web(networks, tables, tables, ok()), **known)
+    assert gateways(sent) == [(f"routers/{OTHER}", GATEWAY)]
+
+
+async def test_an_adopted_gateway_attachment_has_connected_all_route_tables() -> None:
+    cloud = web(EXTERNALS, table(OTHER, EXTERNAL))
+    done, _ = await attachment("adopt", cloud, physical_id=NET)
+    assert done.data == {"network": EXTERNAL, "routers": {OTHER: EXTERNAL}}
+    data = {"network": EXTERNAL, "routers": {}}
+    done, _ = await attachment("check", web(table(OTHER, EXTERNAL)), physical_id=NET, data=data)
+    assert done.data == data
+    failed, _ = await attachment("check", web(table(OTHER, None)), physical_id=NET, data=data)
+    assert isinstance(failed, Failed) and "a route table has no gateway" in failed.reason
 
 
 async def test_an_error_of_a_lookup_pauses_the_operation_as_long_as_the_service_asks() -> None:

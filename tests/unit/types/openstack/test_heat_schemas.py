@@ -51,6 +51,9 @@ DIFFERENCES = {
         "NovaSchedulerHints.*: missing",
         "RamDiskId: not in Heat",
     ],
+    "AWS::EC2::VPCGatewayAttachment": [
+        f"{name}: update 'in_place', in Heat 'replace'" for name in ("InternetGatewayId", "VpcId")
+    ],
     "OS::Octavia::PoolMember": [
         f"monitor_{name}: update 'in_place', in Heat 'replace'" for name in ("address", "port")
     ],
