@@ -39,6 +39,9 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds to wait for a free connection.
 ACQUIRE_TIMEOUT = 15.0
+#: Seconds that a server has to end a statement that was cancelled. After that, its connection is
+#: terminated.
+CANCEL_TIMEOUT = 1.0
 #: One of so many returned connections goes to the pool, which replaces those with many statements.
 RETURN_EACH = 1000
 #: Settings of a transaction.
@@ -101,6 +104,29 @@ def _is_closed(connection: Connection) -> bool:
 
 async def _no_reset(_: Connection) -> None:
     """Return a connection to the pool unchanged."""
+
+
+@asynccontextmanager
+async def _run_transaction(
+    connection: Connection, transaction: asyncpg.transaction.Transaction
+) -> AsyncIterator[None]:
+    """A transaction that is rolled back if it is cancelled. A server that does not respond delays
+    this by at most `CANCEL_TIMEOUT`."""
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        async with transaction:
+            try:
+                yield
+            except asyncio.CancelledError as error:
+                cancelled = error
+                # It does nothing if the connection was returned by then.
+                loop = asyncio.get_running_loop()
+                loop.call_later(CANCEL_TIMEOUT, _terminate, connection)
+                raise
+    except Exception:
+        if cancelled is not None:
+            raise cancelled from None
+        raise
 
 
 @asynccontextmanager
@@ -184,9 +210,10 @@ class Database:
         return True
 
     async def _release(self, borrowed: "PoolConnectionProxy[asyncpg.Record]") -> None:
-        """Return a connection. Errors are only logged: the pool replaces the connection."""
+        """Return a connection; a cancelled statement has `CANCEL_TIMEOUT` to end. Errors are only
+        logged: the pool replaces the connection."""
         try:
-            await self.pool.release(borrowed)
+            await self.pool.release(borrowed, timeout=CANCEL_TIMEOUT)
         except FAILURES as error:
             log.info("connection.lost", reason=str(error) or type(error).__name__)
 
@@ -210,7 +237,7 @@ class Database:
         if lock_wait is not None:
             settings["lock_timeout"] = f"{lock_wait / timedelta(milliseconds=1):.0f}ms"
         async with self.connection() as connection:
-            async with connection.transaction():
+            async with _run_transaction(connection, connection.transaction()):
                 if settings:
                     await connection.execute(SET, [*settings], [*settings.values()])
                 yield connection
@@ -220,11 +247,10 @@ class Database:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
         """Borrow a connection in a read-only transaction whose statements see the same state."""
-        async with (
-            self.connection() as connection,
-            connection.transaction(isolation="repeatable_read", readonly=True),
-        ):
-            yield connection
+        async with self.connection() as connection:
+            transaction = connection.transaction(isolation="repeatable_read", readonly=True)
+            async with _run_transaction(connection, transaction):
+                yield connection
 
     @asynccontextmanager
     async def rollback_only(self) -> AsyncIterator[Connection]:

@@ -6,13 +6,14 @@ A server with one database has one cell. With [cells], hub/program/cells.py conn
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Generic, Protocol, TypeVar
 
 from aiohttp import web
 
 from engine.errors import HeadgateError, Unavailable
 from hub.api.app_context import CONTEXT, AppContext
+from hub.api.cell_search import find_in_cells, wait_for_cell
 from hub.api.costly_requests import COSTLY, CostlyRequests
 from hub.api.routes import Handler
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
@@ -127,29 +128,40 @@ def in_first_cell(handler: Handler) -> Handler:
     return handle
 
 
-def in_any_cell(handler: Handler) -> Handler:
-    """Decorate a handler of a URL without a project, which has a token of one of the cells: it
-    serves the request in the first cell that accepts the token. Raises Unavailable if none does,
-    and a cell is away."""
+def in_any_cell(
+    authenticate: Callable[[web.Request, AppContext], Awaitable[T]],
+    handler: Callable[[web.Request, T], Awaitable[web.StreamResponse]],
+) -> Handler:
+    """The handler of a URL without a project, which has a token of one of the cells: the cell that
+    accepts the token serves the request.
+
+    authenticate: raises HeadgateError with the code Unauthorized if a cell does not accept the
+    token. All cells are asked at once. handler: gets its result. Raises Unavailable if no cell
+    accepts the token, and a cell is away.
+    """
 
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
-        cells = request.app[CELLS]
-        refusal: HeadgateError | None = None
-        away = [*cells.away()]
-        for cell in cells.reachable():
-            cell.enter(request)
+        cells, refusals = request.app[CELLS], list[HeadgateError]()
+
+        async def ask(cell: Cell) -> tuple[Cell, T] | None:
             try:
-                return await handler(request)
+                return cell, await authenticate(request, cell.context)
             except HeadgateError as error:
-                if isinstance(error, Unavailable) and cell.name:
-                    away.append(cell.name)
-                elif error.code != UNAUTHORIZED:
+                if error.code != UNAUTHORIZED:
                     raise
-                refusal = error
-        if away or refusal is None:
-            raise unavailable(away)
-        raise refusal
+                refusals.append(error)
+                return None
+
+        asked = {cell.name: partial(ask, cell) for cell in cells.reachable()}
+        search = await find_in_cells(asked)
+        if search.found is None:
+            if refusals and not (search.away or cells.away()):
+                raise refusals[0]
+            raise unavailable([*cells.away(), *search.away])
+        cell, accepted = search.found
+        cell.enter(request)
+        return await handler(request, accepted)
 
     return handle
 
@@ -171,8 +183,7 @@ async def read_all(cells: Cells, read: Callable[[AppContext], Awaitable[T]]) -> 
         if not cell.name:
             return await read(cell.context)
         try:
-            async with asyncio.timeout(LIST_TIMEOUT):
-                return await read(cell.context)
+            return await wait_for_cell(read(cell.context), LIST_TIMEOUT)
         except (Unavailable, TimeoutError):
             return None
 

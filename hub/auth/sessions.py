@@ -85,22 +85,23 @@ class Sessions:
         async with self._database.connection() as conn:
             record = await store.read(conn, hashlib.sha256(secret).digest(), self._mode)
         if record is None:
-            raise _session_ended()
+            raise session_ended()
         return _session(secret, record, block)
 
     async def check(self, session: BrowserSession) -> None:
         """Raises HeadgateError with the code Unauthorized if the session has ended."""
         async with self._database.connection() as conn:
             if await store.read(conn, session.id, self._mode) is None:
-                raise _session_ended()
+                raise session_ended()
 
-    async def end(self, session_id: bytes, token_id: UUID | None = None) -> None:
-        """End the session: its cookie is invalid on every process. token_id: of its credentials; a
-        sign-in with OpenID Connect ends with its session."""
+    async def end(self, session_id: bytes, token_id: UUID | None = None) -> bool:
+        """End the session: its cookie is invalid on every process. Returns whether it existed.
+        token_id: of its credentials; a sign-in with OpenID Connect ends with its session."""
         async with self._database.connection() as conn:
-            await store.end(conn, session_id)
+            existed = await store.end(conn, session_id)
             if token_id is not None:
                 await tokens.end_sign_in(conn, token_id)
+        return existed
 
     async def replace(self, cookie: str) -> None:
         """End the current session of a browser that signs in again."""
@@ -120,7 +121,7 @@ def _session(secret: bytes, record: SessionRecord, block: str) -> BrowserSession
         try:
             token = AESGCM(_key(secret)).decrypt(nonce, rest, None).decode()
         except InvalidTag:
-            raise _session_ended() from None
+            raise session_ended() from None
     credentials = RequestCredentials(
         bearer=token, user=record.name, block=block, session_token=record.token_id
     )
@@ -130,7 +131,7 @@ def _session(secret: bytes, record: SessionRecord, block: str) -> BrowserSession
 def _secret(cookie: str) -> bytes:
     """Raises HeadgateError."""
     if not _COOKIE.fullmatch(cookie):
-        raise _session_ended()
+        raise session_ended()
     return base64.urlsafe_b64decode(f"{cookie}=")
 
 
@@ -142,5 +143,5 @@ def _derive(secret: bytes, purpose: str) -> str:
     return base64_text(hmac.digest(secret, purpose.encode(), "sha256"))
 
 
-def _session_ended() -> HeadgateError:
+def session_ended() -> HeadgateError:
     return HeadgateError("the session has ended", remedy="Sign in again.", code=UNAUTHORIZED)

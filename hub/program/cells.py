@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -29,6 +30,7 @@ from engine.store.server_check import REPLICA_PLACE, check_replicas, check_serve
 from engine.tracing import Tracer
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
+from hub.api.cell_search import find_in_cells, wait_for_cell
 from hub.api.cells import PLACE, Cell, unavailable
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.auth.sessions import Sessions
@@ -127,19 +129,22 @@ class ServedCells:
                 remedy="An operator adds it to projects of one of [cells] databases.",
                 code="ProjectInNoCell",
             )
-        away: list[str] = []
-        for name in possible if len(possible) > 1 else ():
-            try:
-                cell = self._serve(name)
-                async with cell.context.database.connection() as conn:
-                    if await store.has_project(conn, project):
-                        self._owners[project] = name
-                        return cell
-            except Unavailable:
-                away.append(name)
-        if away:
-            raise unavailable(away)
+        if len(possible) > 1:
+            search = await find_in_cells(
+                {one: partial(self._has, one, project) for one in possible}
+            )
+            if search.found is not None:
+                self._owners[project] = search.found.name
+                return search.found
+            if search.away:
+                raise unavailable(search.away)
         return self._serve(possible[0])
+
+    async def _has(self, name: str, project: str) -> Cell | None:
+        """The cell, if the project is recorded in it. Raises Unavailable."""
+        cell = self._serve(name)
+        async with cell.context.database.connection() as conn:
+            return cell if await store.has_project(conn, project) else None
 
     async def add_project(self, cell: Cell, project: str) -> None:
         if project in self._owners:
@@ -221,7 +226,7 @@ class ServedCells:
             slot=self._slot, replica=replica,
         )  # fmt: skip
         await loops.enter(stack)
-        sessions = CellSessions(settings, database, self._sessions, self.away)
+        sessions = CellSessions(state.name, settings, database, self._sessions, self.away)
         cell = make_cell(
             state.name, settings, loops, self._hasher, self.limits, sessions, self._fetcher
         )
@@ -306,17 +311,17 @@ class ServedCells:
         """The records of the cells that are connected and answer. The newest history applies."""
 
         async def read(cell: Cell) -> CellRecord | None:
+            async with cell.context.database.connection() as conn:
+                return await store.read_cell(conn)
+
+        async def read_in_time(cell: Cell) -> CellRecord | None:
             try:
-                async with (
-                    asyncio.timeout(READ_TIMEOUT),
-                    cell.context.database.connection() as conn,
-                ):
-                    return await store.read_cell(conn)
+                return await wait_for_cell(read(cell), READ_TIMEOUT)
             except (Unavailable, TimeoutError):
                 return None
 
         cells = self.reachable()
-        found = await asyncio.gather(*map(read, cells))
+        found = await asyncio.gather(*map(read_in_time, cells))
         records = {
             cell.name: one for cell, one in zip(cells, found, strict=True) if one is not None
         }

@@ -15,6 +15,7 @@ from tests.support.keys import key_file
 from tests.support.ports import free_port
 from tests.support.postgres import open_directory
 from tests.support.program import Http
+from tests.support.relay import Relay, running_relay
 from tests.support.replication import USER, PostgresNode
 
 Json = Any
@@ -87,6 +88,16 @@ async def running_node(name: str) -> AsyncIterator[PostgresNode]:
             yield node
         finally:
             node.kill()
+
+
+@asynccontextmanager
+async def relayed(node: PostgresNode) -> AsyncIterator[tuple[Relay, str]]:
+    """A relay to a node, and the URL of its database through it."""
+    async with running_relay(f"http://127.0.0.1:{node.port}") as relay:
+        try:
+            yield relay, url_of(node).replace(f":{node.port}/", f":{relay.port}/")
+        finally:
+            relay.restore()
 
 
 def url_of(node: PostgresNode) -> str:

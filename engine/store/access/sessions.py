@@ -62,6 +62,8 @@ async def read(conn: Connection, session_id: bytes, mode: str) -> SessionRecord 
     return SessionRecord(**row) if row else None
 
 
-async def end(conn: Connection, session_id: bytes) -> None:
-    await conn.execute(END, session_id)
+async def end(conn: Connection, session_id: bytes) -> bool:
+    """Return whether the session existed."""
+    existed = await conn.execute(END, session_id) != "DELETE 0"
     await conn.execute(NOTIFY)
+    return existed

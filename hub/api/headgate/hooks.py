@@ -11,6 +11,7 @@ from channels.envelope import hook_document, notification_documents, notified_do
 from channels.store.hook_notifications import notifications_of
 from channels.store.records import NotificationRecord
 from engine.errors import HeadgateError, one_of
+from engine.hooks.answer_rights import Automation
 from engine.hooks.durations import parse_span
 from engine.hooks.rule_reader import WHO
 from engine.missing_objects import no_hook
@@ -121,12 +122,12 @@ async def signal(request: web.Request) -> web.Response:
     return await _answer(request, answer_from(request, await body_of(request)), project_of(request))
 
 
-async def signal_by_token(request: web.Request) -> web.Response:
-    """Answer with the hook token. The response to a wrong token does not reveal whether the hook
-    exists."""
+async def _authenticate(request: web.Request, context: AppContext) -> Automation:
+    """The subscription that has the token. The response to a wrong token does not reveal whether
+    the hook exists."""
     token = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
     hook_id = uuid_or_none(request.match_info["hook"])
-    holder = await context_of(request).hook_tokens.holder(hook_id, token) if hook_id else None
+    holder = await context.hook_tokens.holder(hook_id, token) if hook_id else None
     if holder is None:
         raise HeadgateError(
             "this is not the hook's token",
@@ -134,6 +135,11 @@ async def signal_by_token(request: web.Request) -> web.Response:
             remedy="Send `Authorization: Bearer TOKEN` with the token of the hook's notification.",
             code="Unauthorized",
         )
+    return holder
+
+
+async def signal_by_token(request: web.Request, holder: Automation) -> web.Response:
+    """Answer with the hook token."""
     request[BY_TOKEN] = True
     body, address = await body_of(request), request.remote or ""
     hook_answer = read_signal(
@@ -207,7 +213,8 @@ ROUTES = (
           "hooks", body=HandOver, takes_body=True, response=responses.Hook, needs=Right.ANSWER),
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", list_decisions, "The audit log of a hook",
           "hooks", response=responses.HookDecisions),
-    Route("POST", "/hooks/{hook}/signal", count_wrong_tokens(in_any_cell(signal_by_token)),
+    Route("POST", "/hooks/{hook}/signal",
+          count_wrong_tokens(in_any_cell(_authenticate, signal_by_token)),
           "Answer a hook with its token", "hooks", body=Signal,
           takes_body=True, response=responses.Hook),
 )  # fmt: skip

@@ -11,16 +11,16 @@ from engine.hooks.rule import TOKEN
 from engine.principal import Principal
 from engine.types.signal_urls import PARAMETER, PATH
 from hub.api.admission import count_wrong_tokens
-from hub.api.app_context import BY_TOKEN, context_of
+from hub.api.app_context import BY_TOKEN, AppContext, context_of
 from hub.api.cells import in_any_cell
 from hub.api.request_validation import body_of, uuid_or_none
 from hub.api.routes import Route, json_response
 from hub.auth.request_credentials import request_credentials
 
 
-async def send(request: web.Request) -> web.Response:
-    """The response to a wrong token does not reveal whether the resource exists."""
-    stack_id, resource_id = await _authenticate(request)
+async def send(request: web.Request, ids: tuple[UUID, UUID]) -> web.Response:
+    """ids: of the stack and the resource."""
+    stack_id, resource_id = ids
     request[BY_TOKEN] = True
     body = await body_of(request, nullable=True)
     by = Principal(f"signal:{stack_id}/{resource_id}", TOKEN)
@@ -28,15 +28,15 @@ async def send(request: web.Request) -> web.Response:
     return json_response(None)
 
 
-async def _authenticate(request: web.Request) -> tuple[UUID, UUID]:
-    """The IDs of the stack and the resource."""
+async def _authenticate(request: web.Request, context: AppContext) -> tuple[UUID, UUID]:
+    """The IDs of the stack and the resource. The response to a wrong token does not reveal whether
+    the resource exists."""
     credentials = request_credentials(request.headers)
     token = credentials.bearer or credentials.token or request.query.get(PARAMETER, "")
     stack_id = uuid_or_none(request.match_info["stack"])
     resource_id = uuid_or_none(request.match_info["resource"])
     if stack_id is None or resource_id is None:
         raise _refusal()
-    context = context_of(request)
     opens = partial(context.signal_urls.opens, token, stack_id, resource_id)
     if not await context.token_keys.check_refreshed(opens):
         raise _refusal()
@@ -55,8 +55,8 @@ def _refusal() -> HeadgateError:
 
 QUERY = {PARAMETER: "the token, for clients that cannot send headers"}
 ROUTES = tuple(
-    Route(method, PATH, count_wrong_tokens(in_any_cell(send)), "Send a signal to a resource",
-          "resources",
+    Route(method, PATH, count_wrong_tokens(in_any_cell(_authenticate, send)),
+          "Send a signal to a resource", "resources",
           query=QUERY, takes_body=True, response=NoneType)
     for method in ("POST", "PUT")
 )  # fmt: skip

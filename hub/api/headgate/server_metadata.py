@@ -14,7 +14,7 @@ from engine.errors import Finding, HeadgateError, Invalid
 from engine.store.software.deployment_resources import ServerRecord
 from engine.types.software.deployed_server import PATH, owner_of
 from hub.api.admission import count_wrong_tokens
-from hub.api.app_context import context_of
+from hub.api.app_context import AppContext, context_of
 from hub.api.cells import in_any_cell
 from hub.api.orchestration import documents
 from hub.api.orchestration.software_configs import server_metadata
@@ -50,10 +50,8 @@ ACTION = "DescribeStackResource"
 XML = "text/xml"
 
 
-async def describe(request: web.Request) -> web.Response:
-    """The access key identifies the server, whose names can have changed. The response to a wrong
-    signature does not reveal whether the server exists."""
-    server = await _authenticate(request)
+async def describe(request: web.Request, server: ServerRecord) -> web.Response:
+    """The access key identifies the server, whose names can have changed."""
     action = request.query.get("Action", "")
     if action != ACTION:
         reason = f'the action "{action}" is not supported'
@@ -63,8 +61,9 @@ async def describe(request: web.Request) -> web.Response:
     return web.Response(text=_document(server, text), content_type=XML, charset="utf-8")
 
 
-async def _authenticate(request: web.Request) -> ServerRecord:
-    context, query = context_of(request), request.query
+async def _authenticate(request: web.Request, context: AppContext) -> ServerRecord:
+    """The response to a wrong signature does not reveal whether the server exists."""
+    query = request.query
     owner = owner_of(query.get(ACCESS_KEY, ""))
     if owner is None or len(query) != len(set(query)):
         raise _refusal()
@@ -125,7 +124,7 @@ QUERY = {
     "Signature": "of the other parameters, with the secret key of the server",
 }
 ROUTES = (
-    Route("GET", PATH, count_wrong_tokens(in_any_cell(describe)),
+    Route("GET", PATH, count_wrong_tokens(in_any_cell(_authenticate, describe)),
           "The metadata of a server, for its agent",
           "software", query=QUERY, content_type=XML),
 )  # fmt: skip
