@@ -1,7 +1,8 @@
 """The end of a traversal: its result, its closing event, and the rollback of a failed change.
 
 A rollback is a traversal toward the last complete template version, or, if there is none, toward an
-empty template. Stacks with `disable_rollback` have none.
+empty template. Stacks with `disable_rollback` have none, and neither have repairs of drift that a
+policy started or that act with a credential that their project has handed over.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,7 @@ from engine.store.traversals.end import (
 from engine.store.traversals.nested_stacks import read_nested_tree, wake_parent
 from engine.types.registry import TypeRegistry
 from engine.words import Action, Json, TraversalState
+from engine.work.drift_hooks import OBSERVER
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -70,6 +72,11 @@ async def end(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -
     ending = await lock_ending(conn, ended.stack_id, ended.traversal)
     if ending is None:
         return
+    rolls_back = (
+        ending.action in ROLLED_BACK
+        and not ending.disable_rollback
+        and not await _is_repair(conn, ended, ending)
+    )
     if ending.timed_out:
         outcome = ended_early(ending.action, TIMED_OUT, TraversalState.FAILED)
         await end_traversal_early(
@@ -92,11 +99,20 @@ async def end(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -
         await _wake_parent(conn, traversals, ended)
     if outcome.state is TraversalState.COMPLETE and ending.action is Action.DELETE:
         await mark_deleted(conn, ended.stack_id)
-    failed = outcome.state is TraversalState.FAILED and ending.action in ROLLED_BACK
-    if failed and not ending.disable_rollback:
+    if rolls_back and outcome.state is TraversalState.FAILED:
         await roll_back(conn, traversals, ended, ending, ending.requested_by)
     if ending.has_credentials:
         await traversal_credentials.delete_unused(conn, ended.stack_id)
+
+
+async def _is_repair(conn: Connection, ended: TraversalToEnd, ending: EndingTraversal) -> bool:
+    """Whether the traversal is a repair of drift by a policy, or with a credential that its project
+    has handed over. A rollback would change more than what has drift."""
+    if ending.requested_by.id == OBSERVER.id:
+        return True
+    return ending.has_credentials and await traversal_credentials.is_handed_over(
+        conn, ended.stack_id, ended.traversal
+    )
 
 
 async def fail(conn: Connection, ended: TraversalToEnd, reason: str) -> None:

@@ -25,10 +25,15 @@ on conflict (stack_id, traversal)
 do update set encrypted = excluded.encrypted, trust = excluded.trust
     where credential.trust is distinct from $5
 """
+#: $4: `trusts.HANDED_OVER`.
 COPY = """
 insert into credential (stack_id, traversal, encrypted, trust)
-select $1, $3, encrypted, trust from credential where stack_id = $1 and traversal = $2
+select $1, $3, encrypted, trust from credential
+ where stack_id = $1 and traversal = $2 and trust is distinct from $4
 on conflict do nothing
+"""
+IS_HANDED_OVER = """
+select exists (select from credential where stack_id = $1 and traversal = $2 and trust = $3)
 """
 READ = "select encrypted from credential where stack_id = $1 and traversal = $2"
 READ_ALL = """
@@ -51,8 +56,14 @@ async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes, UU
 
 
 async def copy(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:
-    """Copy the credential of a traversal to its rollback."""
-    await conn.execute(COPY, stack_id, traversal, to)
+    """Copy the credential of a traversal to its rollback, unless its project has handed it over: the
+    rollback changes also resources without drift."""
+    await conn.execute(COPY, stack_id, traversal, to, HANDED_OVER)
+
+
+async def is_handed_over(conn: Connection, stack_id: UUID, traversal: int) -> bool:
+    """Whether a traversal under way acts with a credential that its project has handed over."""
+    return bool(await conn.fetchval(IS_HANDED_OVER, stack_id, traversal, HANDED_OVER))
 
 
 async def read(conn: Connection, stack_id: UUID, traversal: int) -> bytes | None:

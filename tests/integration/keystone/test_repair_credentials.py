@@ -10,6 +10,7 @@ import pytest
 
 from engine.hot.schema.type_schema import Kind, TypeSchema, updatable
 from engine.store.schema.compatibility import PREVIOUS_RELEASE
+from engine.store.traversals import traversal_credentials
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import Cloud, CloudAccess, is_of_project
@@ -143,6 +144,7 @@ class Owner:
             "stack_name": "s",
             "template": template(resources),
             "environment": environment,
+            "disable_rollback": False,
         }
         status, made = await self.run.call("POST", "/stacks", body, headers=self.headers)
         assert status == 201, made
@@ -218,6 +220,13 @@ class Owner:
     async def stored_credentials(self) -> int:
         return await self.count("credential")
 
+    async def copy_credential(self) -> None:
+        """As for a rollback of the traversal under way."""
+        async with self.run.database.connection() as conn:
+            row = await conn.fetchrow("select stack_id, traversal from credential")
+            assert row is not None
+            await traversal_credentials.copy(conn, *row, row["traversal"] + 1)
+
     async def unrepaired_events(self) -> int:
         return await self.count("event where type = 'headgate.resource.drift.unrepaired'")
 
@@ -274,7 +283,8 @@ async def test_an_approved_repair_acts_with_the_credential_of_the_owner_only(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     """The approver cannot create regions. Neither the answer to the drift hook nor the one to a hook
-    of the repair brings a credential in place of the owner's; without that, the repair fails."""
+    of the repair brings a credential in place of the owner's; without that, the repair fails. It has
+    no rollback, which could act with the credential on resources without drift."""
     async with owning(database_url, keystone, home) as (owner, credential):
         approver = await token(keystone, home, "member")
         await owner.create(HOLD, A_REGION, [{"at": "a", "on": ["pre-create"]}])
@@ -296,6 +306,8 @@ async def test_an_approved_repair_acts_with_the_credential_of_the_owner_only(
         await owner.answer("drift", approver)
         await owner.until("UPDATE_IN_PROGRESS")
         assert await owner.stored_credentials() == 1
+        await owner.copy_credential()
+        assert await owner.stored_credentials() == 1
         assert (await owner.run.call("DELETE", PATH, headers=owner.headers))[0] == 204
         await owner.answer("pre-create", approver)
         await owner.until("UPDATE_FAILED")
@@ -304,6 +316,7 @@ async def test_an_approved_repair_acts_with_the_credential_of_the_owner_only(
         repairs = await owner.count("traversal where action = 'UPDATE'")
         await owner.drifted()
         assert await owner.count("traversal where action = 'UPDATE'") == repairs
+        assert await owner.count("traversal where action = 'ROLLBACK'") == 0
 
 
 async def test_a_refused_or_expired_credential_starts_no_repair(
