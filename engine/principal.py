@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 #: The prefix of an ID that is only a name: in mode none, and in rows of earlier releases.
 BY_NAME = "name:"
+#: The prefix of the ID of a user of Keystone, ``keystone:ID@DOMAIN``.
+OF_KEYSTONE = "keystone:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,19 @@ class Principal:
 
     def is_in(self, keys: Collection[str]) -> bool:
         """Return whether one of the keys is theirs, also a recorded name without an ID."""
-        return self.key in keys or BY_NAME + self.name in keys
+        known = {_without_domain(one) for one in keys}
+        return _without_domain(self.key) in known or BY_NAME + self.name in known
 
     @property
     def rule_names(self) -> tuple[str, ...]:
         """All their names in rules: ``user:NAME`` and ``role:NAME``."""
         return (*(f"user:{one}" for one in self.aliases), *(f"role:{one}" for one in self.roles))
+
+
+def _without_domain(key: str) -> str:
+    """A key without the domain of a user of Keystone, whose ID is unique in all domains. The domain
+    in settings may be wrong."""
+    return key.rpartition("@")[0] or key if key.startswith(OF_KEYSTONE) else key
 
 
 def principal_of_name(name: str, roles: tuple[str, ...] = ()) -> Principal:

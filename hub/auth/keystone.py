@@ -8,7 +8,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Forbidden, Unavailable
-from engine.principal import Principal
+from engine.principal import OF_KEYSTONE, Principal
 from engine.store.access.trusts import HANDED_OVER_PREFIX, TRUST
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess
@@ -24,8 +24,6 @@ from hub.auth.trusts import TRUST_LASTS, Trusts
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: The prefix of the IDs of principals.
-OF_USER = "keystone:"
 #: Seconds for which a token from a trust is reused; Keystone's default lifetime is an hour.
 TOKEN_LASTS = 600.0
 
@@ -113,7 +111,7 @@ class Keystone:
             everywhere=everywhere,
             key=found.user_id,
             credential=credential,
-            id=f"{OF_USER}{found.user_id}@{found.user_domain.id}",
+            id=f"{OF_KEYSTONE}{found.user_id}@{found.user_domain.id}",
             aliases=aliases,
             token_id=found.audit_id,
         )
@@ -131,7 +129,7 @@ class Keystone:
 
     async def roles_of(self, owner: Principal) -> Sequence[str]:
         """The roles at the time of creation, because Keystone reports only the roles of a token."""
-        return owner.roles if owner.id.startswith(OF_USER) else ()
+        return owner.roles if owner.id.startswith(OF_KEYSTONE) else ()
 
     async def lasting(self, who: Identity) -> Identity:
         """With a trust: one for each user, project and set of roles. If Keystone refuses it because

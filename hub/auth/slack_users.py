@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from uuid import UUID
 
-from engine.principal import Principal, principal_of_name
+from engine.principal import OF_KEYSTONE, Principal, principal_of_name
 from engine.store.access import tokens as store
 from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from engine.store.database import Database
 from hub.auth.identity import AT_EVERYWHERE, AT_OIDC, Identity
-from hub.auth.keystone import OF_USER
 from hub.auth.roles import rights_of, with_implied
 from hub.auth.token_authenticator import aliases_of, principal_id
 
@@ -52,7 +51,7 @@ class SlackUsers:
         roles = with_implied(user.roles)
         who = principal_of_name(user.name, roles)
         if self._mode == "keystone":
-            who = Principal(f"{OF_USER}{user.name}@{user.domain}", user.name, (user.name,), roles)
+            who = Principal(f"{OF_KEYSTONE}{user.name}@{user.domain}", user.name, (user.name,), roles)
         return _identity(who, project)
 
     async def _of_tokens(self, name: str, project: str) -> Identity | None:

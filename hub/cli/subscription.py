@@ -16,6 +16,8 @@ from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options
 
 Json = Any
+#: The period of a digest that has a time of day.
+DAILY = "daily"
 app = typer.Typer(help="Manage subscriptions and deliveries.", no_args_is_help=True)
 Id = Annotated[
     str,
@@ -58,7 +60,7 @@ Quiet = Annotated[
 Zone = Annotated[
     str | None,
     typer.Option(
-        "--timezone", help="Time zone of --quiet-hours and --digest-at, such as Europe/Berlin."
+        "--timezone", help="Time zone of --quiet-hours and --digest daily, such as Europe/Berlin."
     ),
 ]
 Days = Annotated[
@@ -93,18 +95,21 @@ def _schedule(
     at: str | None,
 ) -> dict[str, Json]:
     """Quiet hours and digest, as a part of the request's body."""
-    if timezone is not None and times is None and at is None:
-        stop("--timezone needs --quiet-hours or --digest-at", ExitCode.USAGE)
+    if timezone is not None and times is None and period != DAILY:
+        stop("--timezone needs --quiet-hours or --digest daily", ExitCode.USAGE)
     return _quiet_hours(times, timezone, days) | _digest(period, at, timezone)
 
 
 def _digest(period: str | None, at: str | None, timezone: str | None) -> dict[str, Json]:
-    if at is not None and period != "daily":
+    if at is not None and period != DAILY:
         stop("--digest-at needs --digest daily", ExitCode.USAGE)
     if period is None:
         return {}
-    zone = {"timezone": timezone} if timezone is not None else {}
-    return {"digest": period if at is None else {"every": period, "at": at} | zone}
+    if period != DAILY:
+        return {"digest": period}
+    own = {"at": at, "timezone": timezone}
+    given = {name: value for name, value in own.items() if value is not None}
+    return {"digest": {"every": period} | given if given else period}
 
 
 def _quiet_hours(times: str | None, timezone: str | None, days: str | None) -> dict[str, Json]:

@@ -46,7 +46,7 @@ from engine.plan.labels import LabelRule
 from engine.store.schema.compatibility import LABELS, SIGN_INS
 from engine.store.traversals.advance import UNLABELLED
 from engine.weekly_window import WeeklyWindow
-from hub.auth.identity import AT_EVERYWHERE, AT_OIDC, is_reissuable
+from hub.auth.identity import AT_EVERYWHERE, AT_OIDC, LOOKS_LIKE_ID, is_reissuable
 from hub.auth.roles import Role
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
@@ -471,6 +471,13 @@ class Slack(Section):
         if self.signing_secret_file and not self.team:
             remedy = "Write the ID of the workspace whose users answer hooks, such as T0123456789"
             raise invalid("is missing, because signing_secret_file is set", remedy, "team")
+        if self.signing_secret_file and not self.users:
+            remedy = "Add a section [[channels.slack.users]], or leave signing_secret_file empty"
+            raise invalid("is missing, so that no user of Slack may answer", remedy, "users")
+        if self.users and not self.signing_secret_file:
+            remedy = "Write the signing secret of the app into a file, or remove the users"
+            reason = "is missing, so that these users cannot answer"
+            raise invalid(reason, remedy, "signing_secret_file")
         known: set[str] = set()
         for number, one in enumerate(self.users):
             if one.id in known:
@@ -696,6 +703,10 @@ class Settings(Section):
                 if not roles:
                     reason = f"needs a role of Headgate in mode {self.auth.mode}"
                     raise invalid(reason, 'Write ["approver"]', *place, "roles")
+                if self.auth.mode == "keystone" and not LOOKS_LIKE_ID.fullmatch(one.user):
+                    reason = f'must be the ID of a user of Keystone, not "{one.user}"'
+                    remedy = "Write the ID that `openstack user show NAME` shows"
+                    raise invalid(reason, remedy, *place, "user")
                 continue
             if one.roles:
                 reason = "is not possible in mode tokens: the roles of the user apply"

@@ -194,6 +194,11 @@ def test_quiet_hours_are_set_and_removed(server: ServerProcess) -> None:
     daily = ("--digest", "daily", "--digest-at", "08:00", "--timezone", "Europe/Berlin")
     stored = {"every": "daily", "at": "08:00", "timezone": "Europe/Berlin"}
     assert headgate_json(server, *change, *daily)["digest"] == stored
+    nine = {"every": "daily", "at": "09:00", "timezone": "Asia/Tokyo"}
+    zone = ("--digest", "daily", "--timezone", "Asia/Tokyo")
+    for more in ((), ("--quiet-hours", "22:00-07:00")):
+        assert headgate_json(server, *change, *zone, *more)["digest"] == nine
+    headgate_json(server, *change, "--no-quiet-hours")
     assert headgate_json(server, *change, "--digest", "15m")["digest"]["every"] == "15m"
     assert headgate_json(server, *change, "--no-digest")["digest"] is None
     headgate(server, "subscription", "delete", output["id"], "--yes")

@@ -391,7 +391,8 @@ async def revoke(run: Program, token_id: str) -> None:
 async def test_in_mode_tokens_a_user_can_be_a_token_of_its_project(
     database_url: str, tmp_path: Path, receiver: Receiver
 ) -> None:
-    modes: dict[str, Json] = {"auth.mode": "tokens", "channels.slack.users": []}
+    earlier = [{"id": ADA, "user": "ada@*"}]
+    modes: dict[str, Json] = {"auth.mode": "tokens", "channels.slack.users": earlier}
     async with slack_server(database_url, tmp_path, receiver, **modes) as slack:
         mine = await token_client(slack.run, "ada", ["operator"])
         other = await token_client(slack.run, "bob", ["operator"], "other")

@@ -278,6 +278,26 @@ def test_two_approvals_of_the_same_principal_count_once() -> None:
     assert isinstance(approved(Rule(Point.PRE_CREATE, approvals=2), ["bob", "bob"]), RepeatedAnswer)
 
 
+def keystone_user(domain: str, user: str = "a" * 32) -> Principal:
+    return Principal(f"keystone:{user}@{domain}", "eve", (user,))
+
+
+def test_a_user_of_keystone_is_one_principal_in_any_domain() -> None:
+    """Settings may name a wrong domain, and the ID of the user is unique in all domains."""
+    twice = hook_of(
+        rule=Rule(Point.PRE_CREATE, approvals=2), approved_by=(keystone_user("d1").key,)
+    )
+    rule = Rule(Point.PRE_CREATE, exclude="requester", excluded=(keystone_user("d1").key,))
+    for domain in ("d1", "default"):
+        answer = replace(answer_of(Decision.CONTINUE), by=keystone_user(domain))
+        assert isinstance(judge_answer(twice, answer), RepeatedAnswer)
+        with pytest.raises(Forbidden):
+            judge_answer(hook_of(rule=rule), answer)
+    other = replace(answer_of(Decision.CONTINUE), by=keystone_user("d1", "b" * 32))
+    for hook in (twice, hook_of(rule=rule)):
+        assert judge_answer(hook, other) == FinalAnswer(Decision.CONTINUE)
+
+
 def test_repeated_approvals_with_a_token_count_once() -> None:
     hook = hook_of(rule=Rule(Point.PRE_CREATE, approvals=2), approved_by=("name:sue",))
     assert isinstance(decide(hook, by_token=True), RepeatedAnswer)
