@@ -225,7 +225,8 @@ class Owner:
         async with self.run.database.connection() as conn:
             row = await conn.fetchrow("select stack_id, traversal from credential")
             assert row is not None
-            await traversal_credentials.copy(conn, *row, row["traversal"] + 1)
+            stack_id, number = row["stack_id"], row["traversal"]
+            await traversal_credentials.copy(conn, stack_id, number, number + 1)
 
     async def unrepaired_events(self) -> int:
         return await self.count("event where type = 'headgate.resource.drift.unrepaired'")
