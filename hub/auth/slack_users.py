@@ -51,7 +51,9 @@ class SlackUsers:
         roles = with_implied(user.roles)
         who = principal_of_name(user.name, roles)
         if self._mode == "keystone":
-            who = Principal(f"{OF_KEYSTONE}{user.name}@{user.domain}", user.name, (user.name,), roles)
+            who = Principal(
+                f"{OF_KEYSTONE}{user.name}@{user.domain}", user.name, (user.name,), roles
+            )
         return _identity(who, project)
 
     async def _of_tokens(self, name: str, project: str) -> Identity | None:

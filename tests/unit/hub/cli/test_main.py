@@ -134,8 +134,10 @@ async def test_the_options_of_the_server_are_used() -> None:
         (["subscription", "create", "x", "--quiet-hours", "22:00"], "is not FROM-TO"),
         (["subscription", "change", "x", "--timezone", "UTC"], "needs --quiet-hours or"),
         (["subscription", "create", "x", "--digest-at", "08:00"], "needs --digest daily"),
-        (["subscription", "create", "x", "--digest", "1h", "--timezone", "UTC"],
-         "needs --quiet-hours or --digest daily"),
+        (
+            ["subscription", "create", "x", "--digest", "1h", "--timezone", "UTC"],
+            "needs --quiet-hours or --digest daily",
+        ),
         (["subscription", "create", "x", "--days", "mon"], "--days needs --quiet-hours"),
         (["subscription", "change", "x"], "at least one option"),
         (["subscription", "change", "x", "--remove-filter", "evnts"], '"evnts" is not a filter'),
