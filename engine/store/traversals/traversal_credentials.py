@@ -56,8 +56,8 @@ async def store(conn: Connection, encrypted: Sequence[tuple[UUID, int, bytes, UU
 
 
 async def copy(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:
-    """Copy the credential of a traversal to its rollback, unless its project has handed it over: the
-    rollback changes also resources without drift."""
+    """Copy the credential of a traversal to its rollback, unless its project has handed it over:
+    the rollback changes also resources without drift."""
     await conn.execute(COPY, stack_id, traversal, to, HANDED_OVER)
 
 

@@ -284,9 +284,9 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
         (f"{SLACK}signing_secret_file = '/s'\nteam = 'T1'", 1,
          "[channels.slack] users", "no user of Slack may answer", "[[channels.slack.users]]"),
         (f"{SLACK}signing_secret_file = '/s'\nteam = 'T1'\n{KEYSTONE}username = 'x'\n"
-         "password = 'y'\n[[channels.slack.users]]\nid = 'U0123456789'\nuser = 'ada'\nroles = ['approver']",
-         13, "[[channels.slack.users]] 1, user", 'the ID of a user of Keystone, not "ada"',
-         "openstack user show"),
+         "password = 'y'\n[[channels.slack.users]]\nid = 'U0123456789'\nuser = 'ada'\n"
+         "roles = ['approver']", 13, "[[channels.slack.users]] 1, user",
+         'the ID of a user of Keystone, not "ada"', "openstack user show"),
         ("[auth]\nmode = 'keystone'", 2, "[auth] mode", "needs [auth.keystone] url, us",
          "Set them"),
         ("[auth.oidc]\nissuer = 'http://login.example.org'", 2, "[auth.oidc] issuer",
