@@ -9,7 +9,7 @@ from aiohttp import web
 from engine.errors import HeadgateError, Unavailable
 from engine.store.access import sessions, tokens
 from hub.api.app_context import CONTEXT, IDENTITY, SERVER, require
-from hub.api.cells import ADMISSION, CELLS, Cell, Cells, first_reachable
+from hub.api.cells import ADMISSION, CELLS, Cell, Cells, first_reachable, naming_cell
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.request_validation import read_body
 from hub.api.routes import Handler, origin_of
@@ -55,11 +55,20 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     right = request.app[NEEDS].get(match.route, Right.NOTHING)
     project = match.get("project", "")
     cell = await _cell_of(cells, project, right)
-    if cell is not None:
-        cell.enter(request)
-    if cell is None or right is Right.NOTHING:
+    if cell is None:
         return await handler(request)
-    gatekeeper = cell.admission.gatekeeper
+    cell.enter(request)
+    with naming_cell(cell.name):
+        if right is not Right.NOTHING:
+            await _admit_to(cell, request, project, right, now)
+        return await handler(request)
+
+
+async def _admit_to(
+    cell: Cell, request: web.Request, project: str, right: Right, now: float
+) -> None:
+    """Raises as `admit`."""
+    cells, address, gatekeeper = request.app[CELLS], request.remote or "", cell.admission.gatekeeper
     if not gatekeeper.authenticator.challenge:
         _check_origin(request)
     credentials = await _credentials(request)
@@ -73,7 +82,6 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.method in WITH_BODY and not request.content.is_eof():
         with request.app[CLIENTS].bodies.hold(client_of(request, who)):
             await read_body(request)
-    return await handler(request)
 
 
 async def _cell_of(cells: Cells, project: str, right: Right) -> Cell | None:

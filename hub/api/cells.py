@@ -4,7 +4,8 @@ A server with one database has one cell. With [cells], hub/program/cells.py conn
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Generic, Protocol, TypeVar
@@ -108,6 +109,17 @@ def unavailable(names: Sequence[str]) -> Unavailable:
     )
 
 
+@contextmanager
+def naming_cell(name: str) -> Iterator[None]:
+    """Name the cell in errors of its database. name: "" if the server has one database."""
+    try:
+        yield
+    except Unavailable as error:
+        if not name or type(error) is not Unavailable or error.finding.place != "[database]":
+            raise
+        raise unavailable([name]) from error
+
+
 def first_reachable(cells: Cells) -> Cell:
     """Any cell, for a request that concerns no project. Raises Unavailable."""
     reachable = cells.reachable()
@@ -161,7 +173,8 @@ def in_any_cell(
             raise unavailable([*cells.away(), *search.away])
         cell, accepted = search.found
         cell.enter(request)
-        return await handler(request, accepted)
+        with naming_cell(cell.name):
+            return await handler(request, accepted)
 
     return handle
 

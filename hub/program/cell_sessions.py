@@ -73,7 +73,7 @@ class CellSessions(Sessions):
     async def _find(self, read: Callable[[Sessions], Awaitable[T]]) -> T:
         """The result of the cell that has the session."""
 
-        async def accepted(sessions: Sessions) -> T | None:
+        async def read_existing(sessions: Sessions) -> T | None:
             try:
                 return await read(sessions)
             except HeadgateError as error:
@@ -82,7 +82,7 @@ class CellSessions(Sessions):
                 return None
 
         connected = self._connected()
-        asked = {name: partial(accepted, sessions) for name, sessions in connected.items()}
+        asked = {name: partial(read_existing, sessions) for name, sessions in connected.items()}
         search = await find_in_cells(asked, self._own)
         if search.found is not None:
             return search.found

@@ -27,6 +27,7 @@ from engine.store.schema.compatibility import CELLS as NEEDED_PROGRAM
 from engine.store.schema.upgrade import migrate
 from engine.store.server_check import PLACE as URL_PLACE
 from engine.store.server_check import REPLICA_PLACE, check_replicas, check_servers
+from engine.store.server_connector import ServerConnector
 from engine.tracing import Tracer
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
@@ -39,6 +40,7 @@ from hub.http.template_urls import TemplateFetcher
 from hub.metrics import Metrics
 from hub.metrics_exchange import MetricsExchange, merge_labelled, serve_own_metrics
 from hub.program.authenticator import open_authenticator
+from hub.program.cell_probe import PROBE_INTERVAL, CellProbe
 from hub.program.cell_services import make_cell
 from hub.program.cell_sessions import CellSessions
 from hub.program.database_opening import open_registered, open_replicas
@@ -69,8 +71,9 @@ WRONG_SETTINGS = frozenset({
 
 @dataclass(slots=True)
 class CellState:
-    """One cell. settings: of its services. services: None: it is away. tried: set after the first
-    attempt to connect. error: of the last attempt."""
+    """One cell. settings: of its services. services: None: it is not connected. tried: set after
+    the first attempt to connect. error: of the last attempt, or of the last probe. logged: code of
+    the last error in the log; "": it was available."""
 
     database: CellDatabase
     settings: Settings
@@ -79,10 +82,34 @@ class CellState:
     sessions: Sessions | None = None
     tried: asyncio.Event = field(default_factory=asyncio.Event)
     error: HeadgateError | None = None
+    logged: str | None = None
 
     @property
     def name(self) -> str:
         return self.database.name
+
+    @property
+    def available(self) -> Cell | None:
+        """The services, if the database responds."""
+        return self.services if self.error is None else None
+
+    def record(self, error: Exception | None) -> None:
+        """Record the result of an attempt to connect or of a probe, and log changes."""
+        self.error = None if error is None else _in_cell(error, self.name)
+        code = "" if self.error is None else self.error.code
+        if code == self.logged:
+            return
+        self.logged = code
+        if self.error is None:
+            log.info("cell.available", cell=self.name)
+        else:
+            is_expected = isinstance(error, HeadgateError)
+            log.warning(
+                "cell.unavailable",
+                cell=self.name,
+                reason=str(self.error),
+                exc_info=None if is_expected else error,
+            )
 
 
 class ServedCells:
@@ -159,16 +186,16 @@ class ServedCells:
         self._owners[project] = cell.name
 
     def reachable(self) -> Sequence[Cell]:
-        return [one.services for one in self.states.values() if one.services is not None]
+        return [one.available for one in self.states.values() if one.available is not None]
 
     def away(self) -> Sequence[str]:
-        return [one.name for one in self.states.values() if one.services is None]
+        return [one.name for one in self.states.values() if one.available is None]
 
     def _serve(self, name: str) -> Cell:
         state = self.states.get(name)
-        if state is None or state.services is None:
+        if state is None or state.available is None:
             raise unavailable([name])
-        return state.services
+        return state.available
 
     def _not_agreed(self) -> Unavailable:
         away = self.away()
@@ -190,14 +217,7 @@ class ServedCells:
                 async with AsyncExitStack() as stack:
                     await self._serve_until_stopped(stack, state)
             except Exception as error:
-                state.error = _in_cell(error, state.name)
-                log.warning(
-                    "cell.unavailable",
-                    cell=state.name,
-                    reason=str(state.error),
-                    again_in=RETRY_INTERVAL,
-                    exc_info=None if isinstance(error, HeadgateError) else error,
-                )
+                state.record(error)
             state.tried.set()
             await wait_at_most(self._stop, RETRY_INTERVAL)
 
@@ -234,19 +254,21 @@ class ServedCells:
         async with asyncio.TaskGroup() as group:
             tasks = await loops.start(group, stack, process, stopped)
             state.sessions = make_sessions(settings, database)
-            state.services, state.loops, state.error = cell, loops, None
-            log.info("cell.connected", cell=state.name)
+            state.services, state.loops = cell, loops
+            state.record(None)
             state.tried.set()
+            probing = asyncio.create_task(_probe(state, database.connector))
             try:
                 await _first_of(self._stop, stopped)
             finally:
+                probing.cancel()
                 state.services = state.loops = state.sessions = None
                 stopped.set()
                 loops.wake()
                 await loops.drain(tasks)
 
     def _sessions(self) -> dict[str, Sessions]:
-        states = self.states.values()
+        states = [one for one in self.states.values() if one.available is not None]
         return {one.name: one.sessions for one in states if one.sessions is not None}
 
     # Revisions of the placement.
@@ -334,12 +356,9 @@ class ServedCells:
         """The reasons why this process serves no cell; empty if it serves one."""
         reasons: list[str] = []
         for state in self.states.values():
-            if state.loops is None:
-                reasons.append(f"{state.name}: {state.error or 'not connected yet'}")
-            elif missing := await state.loops.ready():
-                reasons += [f"{state.name}: {one}" for one in missing]
-            else:
+            if state.available is not None:
                 return []
+            reasons.append(f"{state.name}: {state.error or 'not connected yet'}")
         return reasons
 
 
@@ -353,21 +372,32 @@ class CellsMetrics(Metrics):
 
     def render_own(self) -> bytes:
         up = CollectorRegistry()
-        gauge = Gauge("headgate_cell_up", "1 if the cell is connected", ("cell",), registry=up)
+        gauge = Gauge("headgate_cell_up", "1 if the cell is available", ("cell",), registry=up)
         texts: dict[str, bytes] = {}
         for state in self._cells.states.values():
-            gauge.labels(state.name).set(state.loops is not None)
+            gauge.labels(state.name).set(state.available is not None)
             if state.loops is not None:
                 texts[state.name] = state.loops.metrics.render_own()
         own = super().render_own() + generate_latest(up)
         return merge_labelled(texts, "cell", own)
 
 
+async def _probe(state: CellState, connector: ServerConnector) -> None:
+    """Keep the state of a connected cell, until the task is cancelled."""
+    probe = CellProbe(connector)
+    try:
+        while True:
+            await asyncio.sleep(PROBE_INTERVAL)
+            state.record(await probe.check())
+    finally:
+        probe.close()
+
+
 def _in_cell(error: Exception, name: str) -> HeadgateError:
     """Why a cell is away. Errors of settings have their place in [cells]."""
     if not isinstance(error, HeadgateError):
         return Unavailable("this is a fault of the server", place=f'{PLACE} "{name}"')
-    settings = {URL_PLACE: "url", REPLICA_PLACE: "read_url"}
+    settings = {URL_PLACE: "url", "[database]": "url", REPLICA_PLACE: "read_url"}
     if error.finding.place not in settings or type(error) not in (Conflict, Unavailable):
         return error
     place = f'{PLACE} "{name}" {settings[error.finding.place]}'

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from engine.cells import CellPlacement
 from engine.errors import Conflict, Invalid, Unavailable
@@ -194,6 +195,35 @@ async def test_a_killed_cell_makes_only_its_projects_unavailable(
         await node.start()
         await eventually(lambda: _succeeds(second))
         assert await names(second, "/stacks?global_tenant=true") == ["three", "two", "one"]
+
+
+async def test_the_state_of_a_cell_follows_its_database(
+    urls: list[str], node: PostgresNode
+) -> None:
+    """In the metric, the log, the errors and the readiness."""
+    in_b = projects_of("ab")["b"][0]
+
+    async def is_up(state: str) -> bool:
+        _, text = await http.call("GET", "//metrics")
+        return f'headgate_cell_up{{cell="b"}} {state}' in text
+
+    async with api_of([cell("a", urls[0]), cell("b", url_of(node))]) as http:
+        second = of_project(http, in_b)
+        await second.create("s", {})
+        assert await is_up("1.0")
+        with capture_logs() as logs:
+            node.kill()
+            for _ in range(2):  # with the connection that is lost, and later
+                status, refused = await second.call("GET", "/stacks")
+                assert (status, refused["error"]["type"]) == (503, "CellUnavailable")
+                assert 'the cell "b" is not available' in refused["error"]["message"]
+                await eventually(lambda: is_up("0.0"))
+            await node.start()
+            await eventually(lambda: is_up("1.0"))
+            assert await names(second, "/stacks") == ["s"]
+        changes = [one for one in logs if one["event"].startswith("cell.")]
+        assert [one["event"] for one in changes] == ["cell.unavailable", "cell.available"]
+        assert '[cells] databases "b" url' in changes[0]["reason"]
 
 
 async def _succeeds(http: Any) -> bool:

@@ -124,6 +124,28 @@ async def test_lists_of_all_projects_wait_a_limited_time(node: PostgresNode, url
         assert "not available: a" in page["warnings"][0]["message"]
 
 
+async def test_it_is_unavailable_until_it_responds(node: PostgresNode) -> None:
+    """Its requests are refused at once then, and the server is not ready without another cell."""
+    async with relayed(node) as (relay, url_a), api_of([cell("a", url_a)]) as http:
+
+        async def ready(status: int) -> Any:
+            found, document = await http.call("GET", "//readyz")
+            return document if found == status else None
+
+        await http.create("s", {"web": resource()})
+        relay.silence()
+        refusal = await eventually(lambda: ready(503))
+        (reason,) = refusal["missing"]
+        assert reason.startswith('a: [cells] databases "a" url: the database cannot be used now')
+        assert "it does not respond within 2 s" in reason
+        with within(1.0):
+            status, refused = await http.call("GET", "/stacks")
+        assert (status, refused["error"]["type"]) == (503, "CellUnavailable")
+        relay.restore()
+        await eventually(lambda: ready(200))
+        assert (await http.call("GET", "/stacks"))[0] == 200
+
+
 @pytest.mark.parametrize("kind", ["connection", "transaction", "snapshot"])
 async def test_a_cancelled_statement_waits_a_limited_time_for_its_server(
     node: PostgresNode, kind: str
