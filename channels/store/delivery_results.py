@@ -29,7 +29,7 @@ LOCK_SUBSCRIPTIONS = """
 select id from subscription where id = any ($1::uuid[]) order by id for no key update
 """
 # A delivery that stays pending gets a new claim number, so that a concurrent renewal does not
-# match.
+# match. Those of a digest that failed are due at the same time.
 WRITE = """
 update delivery d
    set state = s.state, claim = d.claim + (s.state = 'pending')::integer,
@@ -39,9 +39,10 @@ update delivery d
                        else nullif(s.response, '') end,
        attempts = d.attempts - (s.unattempted or s.postponed)::integer,
        next_at = case when s.state = 'pending' and not s.unattempted
-                      then clock_timestamp() + make_interval(secs => s.wait) end,
+                      then statement_timestamp() + make_interval(secs => s.wait) end,
        ended_at = case when s.state <> 'pending' then clock_timestamp() end,
-       digest_at = coalesce(s.digest_at, d.digest_at), digest_taken = false
+       digest_at = coalesce(s.digest_at, d.digest_at),
+       digest_taken = d.digest_taken and s.state = 'pending' and not (s.unattempted or s.postponed)
   from unnest($1::uuid[], $2::integer[], $3::text[], $4::integer[],
               $5::text[], $6::text[], $7::float8[], $8::boolean[],
               $9::boolean[], $10::timestamptz[])

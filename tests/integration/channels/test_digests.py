@@ -13,6 +13,7 @@ from channels.digest import GATHERED
 from channels.digest_summary import DECIDED
 from channels.email.channel import EmailChannel
 from channels.email.relay import EmailSettings, Encryption
+from channels.retry import RetryPolicy
 from channels.store import subscriptions
 from channels.store.claim import Capacity, claim_keys, read_claimed
 from channels.store.digests import gather
@@ -33,6 +34,11 @@ ARRIVE = """
 with due as (
     update delivery set next_at = now(), digest_at = now() where digest_at > now() returning 1
 )
+select count(*), pg_notify('headgate_delivery', '') from due
+"""
+#: The pause before the next attempt ends.
+TRY_AGAIN = """
+with due as (update delivery set next_at = now() where state = 'pending' returning 1)
 select count(*), pg_notify('headgate_delivery', '') from due
 """
 
@@ -70,6 +76,17 @@ async def until_states(rows: EngineRows, state: str, count: int) -> list[dict[st
         return those if len(those) == count else []
 
     return list(await until(found, f"{count} deliveries {state}"))
+
+
+async def until_failed(rows: EngineRows, count: int) -> list[dict[str, Any]]:
+    """The deliveries that failed once and are tried again later."""
+
+    async def found() -> list[dict[str, Any]]:
+        those = [one for one in await rows.deliveries() if one["code"] == 500]
+        tried = [one for one in those if (one["state"], one["attempts"]) == ("pending", 1)]
+        return tried if len(tried) == count else []
+
+    return list(await until(found, f"{count} deliveries are tried again later"))
 
 
 async def until_gathered(rows: EngineRows, count: int) -> list[dict[str, Any]]:
@@ -201,20 +218,52 @@ async def test_a_failed_digest_is_sent_again_as_one(
 ) -> None:
     await subscribe(engine_rows, f"{receiver.url}/room", "slack")
     stack = await engine_rows.stack()
-    for _ in range(3):
+    for _ in range(30):
         await engine_rows.hook(stack, seconds=LONG)
     receiver.respond_with_statuses(500, 200)
     async with run_dispatcher(channels=chat):
-        await until_gathered(engine_rows, 3)
+        await until_gathered(engine_rows, 30)
         await engine_rows.value(ARRIVE)
-        sent = await until_states(engine_rows, "delivered", 3)
+        sent = await until_states(engine_rows, "delivered", 30)
     assert {one["attempts"] for one in sent} == {2}
     assert len(receiver.received) == 2
     blocks = receiver.events[1]["blocks"]
     links = [one["accessory"]["url"] for one in blocks if "accessory" in one]
-    assert len(links) == 3
+    assert len(links) == 20
     assert all("/inbox/" in link for link in links)
     assert b'"token"' not in receiver.received[1].body
+
+
+async def test_a_digest_leaves_out_what_failed_and_waits_to_be_tried_again(
+    engine_rows: EngineRows,
+    run_dispatcher: RunDispatcher,
+    receiver: Receiver,
+    chat: dict[str, Channel],
+) -> None:
+    """Else, each digest would count as an attempt, and those that failed would end early."""
+    await subscribe(engine_rows, f"{receiver.url}/room", "slack")
+    stack = await engine_rows.stack()
+    receiver.respond_with_statuses(500, 200)
+    slow = RetryPolicy(attempts=3, first=LONG, max_pause=LONG, attempt_timeout=30.0)
+
+    async def next_digest() -> None:
+        for _ in range(2):
+            await engine_rows.hook(stack, seconds=2 * LONG)
+        await until_gathered(engine_rows, 2)
+        await engine_rows.value(ARRIVE)
+
+    async with run_dispatcher(channels=chat, retry=slow):
+        await next_digest()
+        await until(lambda: receiver.received, "the digest that fails")
+        failed = await until_failed(engine_rows, 2)
+        await next_digest()
+        sent = await until_states(engine_rows, "delivered", 2)
+        assert {one["attempts"] for one in sent} == {1}
+        assert await until_failed(engine_rows, 2) == failed
+        await engine_rows.value(TRY_AGAIN)
+        sent = await until_states(engine_rows, "delivered", 4)
+    assert sorted(one["attempts"] for one in sent) == [1, 1, 2, 2]
+    assert len(receiver.received) == 3
 
 
 async def test_one_notification_is_sent_as_usual(
