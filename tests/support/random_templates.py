@@ -40,6 +40,11 @@ _SAFE_VALUES: Mapping[str, Sequence[Json]] = {
     "min_size": (0, 1),
     "max_size": (1, 2),
     "desired_capacity": (1,),
+    "MinSize": (0, 1),
+    "MaxSize": (1, 2),
+    "DesiredCapacity": (None, 1),
+    "AvailabilityZones": (["nova"],),
+    "AdjustmentType": ("ChangeInCapacity", "ExactCapacity"),
     "length": (1, 8, {"get_param": "number"}),
     "type": ("string", "json", None),
     "sequence": (None, "digits"),
@@ -52,7 +57,14 @@ _SAFE_VALUES: Mapping[str, Sequence[Json]] = {
     "signal_transport": (None, "NO_SIGNAL", "HEAT_SIGNAL"),
 }
 _HANDLES = frozenset(
-    {"handle", "Handle", "auto_scaling_group_id", "LaunchConfigurationName", "AllowedResources"}
+    {
+        "handle",
+        "Handle",
+        "auto_scaling_group_id",
+        "LaunchConfigurationName",
+        "AllowedResources",
+        "AutoScalingGroupName",
+    }
 )
 _TYPES = built_in(random.Random(0))
 _NAMES = ("a", "b", "c", "d")

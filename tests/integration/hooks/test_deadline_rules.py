@@ -38,7 +38,7 @@ CLOCK = {"opened_at", "timeout", "deadline", "notified_at", "undeliverable_at"}
 UNDELIVERABLE = "select count(*) from event where type = 'headgate.hook.undeliverable'"
 
 #: Tables of the channels.
-CHANNEL_TABLES = {"subscription", "delivery"}
+CHANNEL_TABLES = {"subscription", "delivery", "slack_request"}
 #: Only this routine of the engine numbers what is published.
 PUBLISHING = "3_publish_outbox.sql"
 #: Other routines that only the channels call.
