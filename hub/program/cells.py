@@ -64,8 +64,8 @@ READ_TIMEOUT = 2.0
 START_TIMEOUT = 15.0
 #: Errors of cells that end the process at its start: the settings are wrong.
 WRONG_SETTINGS = frozenset({
-    "CellMissing", "DifferentClusters", "NotItsReplica", "OtherCell", "OtherPlacement",
-    "ProjectsOfOtherCells", "ReplicaNotPrimary",
+    "ApiWithoutCells", "CellMissing", "DifferentClusters", "NotItsReplica", "OtherCell",
+    "OtherPlacement", "ProjectsOfOtherCells", "ReplicaNotPrimary",
 })  # fmt: skip
 
 
@@ -231,12 +231,13 @@ class ServedCells:
         needs = max(settings.needed_program, NEEDED_PROGRAM)
         await migrate(url, version=process.program.version, needs=needs)
         size = settings.database.pool
+        identify = partial(
+            store.identify_cell, name=state.name, new_id=uuid4(), placement=self._placement
+        )
         database, token_keys = await open_registered(
-            url, size, self._keyring, process, as_cell=True
+            url, size, self._keyring, process, identify=identify
         )
         stack.push_async_callback(database.close)
-        async with database.connection() as conn:
-            await store.identify_cell(conn, state.name, uuid4(), self._placement)
         replica = await open_replicas(stack, read_url, size, self._keyring)
         authenticator = await stack.enter_async_context(
             open_authenticator(settings.auth, database, self._hasher, self._keyring)

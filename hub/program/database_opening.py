@@ -1,9 +1,11 @@
 """Opens the database of a process, or of one of its cells, and its replicas."""
 
 import secrets
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 from engine.store.access.token_keys import ensure_token_key, signing_key
+from engine.store.connection import Connection
 from engine.store.database import Database, open_database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.processes import Process, register
@@ -13,17 +15,26 @@ from hub.keys.token_keys import StoredTokenKeys
 
 
 async def open_registered(
-    url: str, size: int, keyring: Keyring, process: Process, *, as_cell: bool = False
+    url: str,
+    size: int,
+    keyring: Keyring,
+    process: Process,
+    *,
+    identify: Callable[[Connection], Awaitable[object]] | None = None,
 ) -> tuple[Database, StoredTokenKeys]:
     """A database where this process is registered, with its token keys. Raises Unavailable, and
-    Conflict if the database is too new. as_cell: False: also raises Conflict if this process has
-    the role api and the database is a cell."""
+    Conflict if the database is too new. identify: makes the database a cell before that, and
+    raises its errors; None: also raises Conflict if this process has the role api and the database
+    is a cell."""
     database = await open_database(url, size=size, keyring=keyring)
     try:
         async with database.connection() as conn:
-            if "api" in process.roles and not as_cell:
-                await check_no_cell(conn)
-            await register(conn, process)
+            if identify is not None:
+                await identify(conn)
+            async with conn.transaction():
+                await register(conn, process)  # it excludes `identify` of other processes
+                if "api" in process.roles and identify is None:
+                    await check_no_cell(conn)
             first = await signing_key(conn, secrets.token_bytes(32), keyring)
             await ensure_token_key(conn, first, keyring)
         token_keys = StoredTokenKeys(database, keyring)

@@ -25,6 +25,7 @@ NODES = [
 ]
 #: Types of errors that no request gets, because they end a process when it starts.
 AT_START = {
+    "ApiWithoutCells",
     "CellMissing",
     "ClocksApart",
     "DatabaseIsCell",

@@ -14,6 +14,8 @@ from uuid import UUID
 from engine import errors
 from engine.cells import CellPlacement, read_placement
 from engine.store.connection import Connection
+from engine.store.schema.compatibility import IS_RUNNING
+from engine.store.schema.upgrade import LOCK_KEY
 
 CREATE = "insert into cell (name, id) values ($1, $2) on conflict (only_one) do nothing"
 READ = "select name, id, announced, agreed, placements from cell"
@@ -34,6 +36,14 @@ HAS_PROJECT = "select exists (select from cell_project where project = $1)"
 ADD_PROJECTS = """
 insert into cell_project (project) select unnest($1::text[]) on conflict (project) do nothing
 """
+#: Processes that register (engine/store/maintenance/processes.py) hold the same lock, shared.
+LOCK = "select pg_advisory_xact_lock($1)"
+#: Before a database is a cell, no process with [cells] is registered in it.
+FIND_API_PROCESS = f"""
+select p.id, p.host from process p
+ where 'api' = any (p.roles) and {IS_RUNNING}
+ order by p.id limit 1
+"""  # noqa: S608 - of a constant
 PLACE = "[cells] databases"
 #: Shown projects in an error.
 SHOWN = 3
@@ -58,11 +68,16 @@ async def identify_cell(
     """The record of a cell. A database without one becomes this cell, with the projects that it
     has.
 
-    Raises Conflict if the database is another cell, or has projects of other cells.
+    Call it before this process is registered. Raises Conflict if the database is another cell, has
+    projects of other cells, or is used by a process with the role api that does not know cells.
     """
     async with conn.transaction():
         record = await read_cell(conn)
         if record is None:
+            await conn.execute(LOCK, LOCK_KEY)
+            record = await read_cell(conn)
+        if record is None:
+            await _check_processes(conn, name)
             projects = [row["project"] for row in await conn.fetch(LIST_PROJECTS)]
             _check_projects(projects, name, placement)
             await conn.execute(CREATE, name, new_id)
@@ -77,6 +92,20 @@ async def identify_cell(
             code="OtherCell",
         )
     return record
+
+
+async def _check_processes(conn: Connection, name: str) -> None:
+    """Raises Conflict if a process would go on to create projects in the database of a cell."""
+    row = await conn.fetchrow(FIND_API_PROCESS)
+    if row is not None:
+        raise errors.Conflict(
+            f"process {row['id']} on {row['host']} has the role api without [cells], and the"
+            f' database of the cell "{name}"',
+            place=f'{PLACE} "{name}" url',
+            remedy="Stop it, and start it with [cells], or with other roles. A process that was"
+            " killed counts as running for a minute",
+            code="ApiWithoutCells",
+        )
 
 
 def _check_projects(projects: Sequence[str], name: str, placement: CellPlacement) -> None:

@@ -15,8 +15,10 @@ from structlog.testing import capture_logs
 from engine.cells import CellPlacement
 from engine.errors import Conflict, Invalid, Unavailable
 from engine.store.database import open_database
+from engine.store.maintenance.processes import register
 from engine.store.projects.cells import add_project, announce, has_project, identify_cell
 from hub.checks.doctor import run_checks
+from hub.program.loops import make_process
 from hub.program.server_processes import serve
 from tests.support.cells import (
     api_of,
@@ -28,7 +30,7 @@ from tests.support.cells import (
     running_node,
     url_of,
 )
-from tests.support.keys import key_file
+from tests.support.keys import KEYRING, key_file
 from tests.support.postgres import TestServer
 from tests.support.program import ServerProcess, eventually, program, resource
 from tests.support.receiver import Receiver, running_receiver, until
@@ -138,6 +140,38 @@ async def test_an_existing_database_becomes_the_first_cell(urls: list[str]) -> N
     async with api_of(two, revision=2) as http:
         for project in (*projects["a"], *projects["b"]):
             assert await names(of_project(http, project), "/stacks") == ["s"]
+
+
+async def test_a_database_with_an_api_of_its_own_becomes_no_cell(urls: list[str]) -> None:
+    """That process would create projects of other cells."""
+    one = [cell("a", urls[0])]
+    async with program(urls[0]) as single:
+        with pytest.raises(Conflict, match=r"has the role api without \[cells\]") as raised:
+            async with api_of(one):
+                pass
+        assert raised.value.finding.place == '[cells] databases "a" url'
+        assert raised.value.code == "ApiWithoutCells"
+        await single.create("s", {})
+    async with api_of(one), api_of(one) as http:  # also beside another process with [cells]
+        assert await names(of_project(http, single.project), "/stacks") == ["s"]
+
+
+async def test_a_database_becomes_a_cell_after_processes_that_are_registering(
+    urls: list[str],
+) -> None:
+    placement = CellPlacement(1, ("a",), ("a",), {})
+    database = await open_database(urls[0])
+    try:
+        async with database.transaction() as registering:
+            await register(registering, make_process(frozenset({"api"}), KEYRING))
+            with pytest.raises(Unavailable, match="lock timeout"):
+                async with database.transaction(lock_wait=timedelta(milliseconds=50)) as conn:
+                    await identify_cell(conn, "a", uuid4(), placement)
+        async with database.connection() as conn:
+            with pytest.raises(Conflict, match=r"has the role api without \[cells\]"):
+                await identify_cell(conn, "a", uuid4(), placement)
+    finally:
+        await database.close()
 
 
 async def test_lists_of_all_projects_merge_the_pages_of_the_cells(urls: list[str]) -> None:

@@ -99,6 +99,7 @@ UNRESOLVED: Mapping[str, list[str]] = {
     "engine.store.resources.resource_rows.MARK_HEALTH": ["failed"],
     "channels.store.claim.NEXT_DUE": ["enabled"],
     "channels.store.subscriptions.CHANGE": ["enabled", "disabled", "enabled"],
+    "engine.store.projects.cells.FIND_API_PROCESS": ["api"],  # a role
     # Compared with Python in test_rules_in_sql.py.
     "1_current_stack.sql": ["IN_PROGRESS", "COMPLETE", "STOPPED", "FAILED"],
     "2_current_resource.sql": ["IN_PROGRESS"],
