@@ -6,7 +6,8 @@ active when the connection was lost, so this is a loop over plain connections.
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import aio_pika
@@ -42,7 +43,8 @@ replace_property_decoder()
 class ConnectionSettings:
     """urls: of the nodes of one cluster, tried in turn. tls: for amqps:// only; None: the system's
     certificate authorities, no client certificate. Times in seconds. prepare_timeout: for the
-    declarations on a new connection, which nodes without a majority may never answer."""
+    declarations on a new connection, and for each consumer and binding, which nodes without a
+    majority may never answer."""
 
     urls: Sequence[str] = field(repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
@@ -50,6 +52,17 @@ class ConnectionSettings:
     prepare_timeout: float = 30.0
     first_retry: float = 0.2
     max_retry: float = 10.0
+
+
+@asynccontextmanager
+async def answered_within(seconds: float, what: str) -> AsyncIterator[None]:
+    """Limits requests to a broker that keeps the connection open, but may never answer. what: that
+    the broker "did not". Raises ConnectionError if they take longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ConnectionError(f"the broker did not {what} within {seconds:g} s") from None
 
 
 class BrokerConnection:
@@ -116,7 +129,7 @@ class BrokerConnection:
             await wait_at_most(stop, back_off.ceiling(self._failures + 1))
         finally:
             self.is_open = False
-            await _close(connection)
+            await close(connection)
 
     async def _prepare(
         self,
@@ -124,14 +137,8 @@ class BrokerConnection:
         prepare: Callable[[AbstractConnection], Awaitable[None]],
     ) -> None:
         """Prepare a new connection. Raises ConnectionError if the broker takes too long."""
-        seconds = self._settings.prepare_timeout
-        try:
-            async with asyncio.timeout(seconds):
-                await prepare(connection)
-        except TimeoutError:
-            raise ConnectionError(
-                f"the broker did not declare exchanges and queues within {seconds:g} s"
-            ) from None
+        async with answered_within(self._settings.prepare_timeout, "declare exchanges and queues"):
+            await prepare(connection)
 
     async def probe(self) -> str | None:
         """Why no node of the cluster can be reached; None: a node can be reached."""
@@ -142,7 +149,7 @@ class BrokerConnection:
             except (*LOST, TimeoutError) as error:
                 why = error_text(error)
             else:
-                await _close(connection)
+                await close(connection)
                 return None
         return why
 
@@ -186,7 +193,8 @@ async def ensure_queue(connection: AbstractConnection, name: str, arguments: Fie
         log.warning("amqp.queue_differs", queue=name, reason=error_text(error), remedy=remedy)
 
 
-async def _close(connection: AbstractConnection) -> None:
+async def close(connection: AbstractConnection) -> None:
+    """Close a connection within CLOSING. Its requests that wait for an answer then fail."""
     try:
         async with asyncio.timeout(CLOSING):
             await connection.close()

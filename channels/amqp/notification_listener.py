@@ -21,6 +21,8 @@ from channels.amqp.connection import (
     QUORUM,
     BrokerConnection,
     ConnectionSettings,
+    answered_within,
+    close,
     ensure_queue,
     error_text,
 )
@@ -94,6 +96,7 @@ class ProviderNotificationListener:
         supervisor: Supervisor | None = None,
     ) -> None:
         self._settings = settings
+        self._timeout = connection.prepare_timeout
         self._report = report
         self._count = count
         self._clock = clock
@@ -115,12 +118,16 @@ class ProviderNotificationListener:
     async def _consume(self, connection: AbstractConnection) -> None:
         """Process notifications until cancelled."""
         arrived: asyncio.Queue[AbstractIncomingMessage] = asyncio.Queue(self._settings.prefetch)
-        async with connection.channel() as channel, asyncio.TaskGroup() as group:
+        async with answered_within(self._timeout, f"open the queue {self._settings.queue}"):
+            channel = await connection.channel()
             await channel.set_qos(prefetch_count=self._settings.prefetch)
             queue = await channel.get_queue(self._settings.queue)
+            messages = queue.iterator()
+            await messages.consume()
+        async with channel, asyncio.TaskGroup() as group:
             group.create_task(self._keep_bound(connection))
             group.create_task(self._process_arrived(arrived))
-            async with queue.iterator() as messages:
+            async with messages:
                 async for message in messages:
                     await arrived.put(message)
             raise ConnectionResetError(f"the queue {queue.name} was closed")
@@ -140,12 +147,18 @@ class ProviderNotificationListener:
 
     async def _bind(self, connection: AbstractConnection, exchange: str) -> bool:
         try:
-            async with connection.channel() as channel:
+            async with (
+                answered_within(self._timeout, f"bind the queue to {exchange}"),
+                connection.channel() as channel,
+            ):
                 queue = await channel.get_queue(self._settings.queue, ensure=False)
                 for topic in self._settings.topics:
                     await queue.bind(exchange, f"{topic}.#")
         except ChannelNotFoundEntity:
             return False
+        except ConnectionError:
+            await close(connection)  # else, the consumer would wait for an answer when it ends
+            raise
         return True
 
     async def _process_arrived(self, arrived: asyncio.Queue[AbstractIncomingMessage]) -> None:

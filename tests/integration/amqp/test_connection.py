@@ -2,13 +2,18 @@
 
 import asyncio
 from typing import cast
+from uuid import uuid4
 
 import aio_pika
+import pytest
 from aio_pika.abc import AbstractConnection
+from yarl import URL
 
 from channels.amqp.connection import BrokerConnection, ConnectionSettings
+from channels.amqp.notification_listener import ListenerSettings, ProviderNotificationListener
 from tests.support.program import eventually
 from tests.support.rabbit import Rabbit
+from tests.support.relay import running_relay
 
 
 async def test_each_node_gets_its_turn(rabbit: Rabbit) -> None:
@@ -58,3 +63,42 @@ async def test_declarations_that_the_broker_never_answers_end(rabbit: Rabbit) ->
         answered.set()
         await eventually(is_open)
         stop.set()
+
+
+@pytest.mark.parametrize("step", ["_consume", "_bind"])
+async def test_a_listener_leaves_a_broker_that_no_longer_answers(
+    rabbit: Rabbit, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The broker accepts the connection, and is silent from a step on: the listener opens another
+    connection."""
+    begun = getattr(ProviderNotificationListener, step)
+    begins: list[AbstractConnection] = []
+
+    async def report(_: object) -> None:
+        pass
+
+    async with running_relay(rabbit.url) as relay:
+
+        async def silent(
+            self: ProviderNotificationListener, connection: AbstractConnection, *more: str
+        ) -> object:
+            if not begins:
+                relay.silence()
+            begins.append(connection)
+            return await begun(self, connection, *more)
+
+        monkeypatch.setattr(ProviderNotificationListener, step, silent)
+        url = str(URL(rabbit.url).with_port(relay.port))
+        settings = ConnectionSettings([url, rabbit.url], prepare_timeout=0.5, first_retry=0.01)
+        name = uuid4().hex[:8]
+        listening = ListenerSettings([f"nova.{name}"], ["notifications"], [], f"observed.{name}")
+        listener = ProviderNotificationListener(settings, listening, report)
+        stop = asyncio.Event()
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(listener.run(stop))
+
+            async def begins_again() -> bool:
+                return len(begins) > 1 and begins[0] is not begins[1]
+
+            await eventually(begins_again)
+            stop.set()
