@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from channels.quiet_hours import CHANNELS, quiet_until
+from channels.quiet_hours import check_can_wait, quiet_until
 from engine.errors import Findings, nearest, quote_value
 from engine.weekly_window import WeeklyWindow, read_time, read_timezone
 from engine.words import Json
@@ -59,12 +59,7 @@ def read_digest(
     if value is None:
         return None
     before = len(findings.all)
-    if channel not in CHANNELS:
-        remedy = f"Remove it. Channels with digests: {', '.join(CHANNELS)}."
-        findings.add(place, f'is not possible for the channel "{channel}"', remedy)
-    if ordered:
-        reason = "is not possible for a subscription with ordered deliveries"
-        findings.add(place, reason, "Set ordered to false.")
+    check_can_wait("digests", place, channel, findings, ordered=ordered)
     digest = _read(value, place, findings)
     return digest if len(findings.all) == before else None
 

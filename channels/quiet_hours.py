@@ -20,16 +20,24 @@ def read_quiet_hours(
     if value is None:
         return None
     before = len(findings.all)
-    if channel not in CHANNELS:
-        remedy = f"Remove it. Channels with quiet hours: {', '.join(CHANNELS)}."
-        findings.add(place, f'is not possible for the channel "{channel}"', remedy)
-    if ordered:
-        reason = "is not possible for a subscription with ordered deliveries"
-        findings.add(place, reason, "Set ordered to false.")
+    check_can_wait("quiet hours", place, channel, findings, ordered=ordered)
     window = read_window(value, place, findings)
     if window is not None and _is_always(window):
         findings.add(place, "never ends", "Leave out a day, or some hours of each day.")
     return window if len(findings.all) == before else None
+
+
+def check_can_wait(
+    what: str, place: str, channel: str, findings: Findings, *, ordered: bool
+) -> None:
+    """Check that deliveries of a subscription can wait: people read them, in any order. what: that
+    holds them, for the remedy."""
+    if channel not in CHANNELS:
+        remedy = f"Remove it. Channels with {what}: {', '.join(CHANNELS)}."
+        findings.add(place, f'is not possible for the channel "{channel}"', remedy)
+    if ordered:
+        reason = "is not possible for a subscription with ordered deliveries"
+        findings.add(place, reason, "Set ordered to false.")
 
 
 def stored_quiet_hours(stored: Json) -> WeeklyWindow | None:

@@ -98,8 +98,10 @@ _ABANDONED: set[asyncio.Future[Any]] = set()
 
 
 def _abandon(task: "asyncio.Future[Any]") -> None:
-    """Cancel a task without waiting for its end."""
-    if not task.done():
+    """Cancel a task without waiting for its end. The result of one that has ended is dropped."""
+    if task.done():
+        _end_abandoned(task)
+    else:
         _ABANDONED.add(task)
         task.add_done_callback(_end_abandoned)
         task.cancel()
