@@ -12,6 +12,15 @@ from uuid import UUID
 StackId = NewType("StackId", UUID)
 ResourceId = NewType("ResourceId", UUID)
 
+
+def uuid_or_none(text: str) -> UUID | None:
+    """Return the UUID that a text writes; None if it writes none."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
 #: A JSON value: null, a boolean, a number, a text, a list or a map with text keys.
 Json = Any
 

@@ -279,8 +279,8 @@ class VersionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TraversalRecord:
-    """stale: names of resources that are out of date. worked: seconds of working time, which does
-    not include waiting hooks."""
+    """out_of_date: names of resources. working_time: in seconds; it does not include waiting
+    hooks."""
 
     number: int
     action: str

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from engine.errors import Finding, Findings, nearest, one_of
 from engine.hooks.durations import parse_span
+from engine.words import uuid_or_none
 from hub.api.request_validation import MARKER_REMEDY, parse_day, parse_marker, parse_number
 from hub.api.routes import Handler, QueryParameter, Refusal
 
@@ -48,7 +49,7 @@ def ids(description: str) -> QueryParameter:
 
     def refuse(value: str) -> Refusal | None:
         for one in value.split(","):
-            if one and not _is_uuid(one):
+            if one and uuid_or_none(one) is None:
                 return f'"{one}" is not a valid ID', "Send ids of items, comma separated."
         return None
 
@@ -105,14 +106,6 @@ def day(description: str) -> QueryParameter:
 def globs(description: str) -> QueryParameter:
     """Comma separated, repeated, or both."""
     return QueryParameter(description, repeatable=True)
-
-
-def _is_uuid(value: str) -> bool:
-    try:
-        UUID(value)
-    except ValueError:
-        return False
-    return True
 
 
 def with_checked_query(

@@ -18,7 +18,7 @@ from engine.hot.syntax.json_text import LONG_DIGITS, parse_integer
 from engine.missing_objects import no_stack
 from engine.service.traversals.thread_pool import client_disconnected
 from engine.store.records import StackRecord
-from engine.words import Json
+from engine.words import Json, uuid_or_none
 from hub.api.app_context import BY_TOKEN, IDENTITY, AppContext, context_of, identity_of, project_of
 from hub.validation_messages import describe
 
@@ -106,13 +106,6 @@ def uuid_of(text: str, missing: Callable[[str], NotFound]) -> UUID:
     if value is None:
         raise missing(text)
     return value
-
-
-def uuid_or_none(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def query_uuid(request: web.Request, name: str) -> UUID | None:

@@ -259,15 +259,15 @@ class NestedTemplates:
     ) -> TypeSchema | None:
         if found.by is None:
             return None
-        beneath = environment.registry.find(use.type, use.resource, types, without=found.by)
-        if beneath is None or beneath.type == found.type:
+        replaced = environment.registry.find(use.type, use.resource, types, without=found.by)
+        if replaced is None or replaced.type == found.type:
             return None
-        if beneath.type in types:
-            return types[beneath.type]
-        template = self._template(beneath)
+        if replaced.type in types:
+            return types[replaced.type]
+        template = self._template(replaced)
         if not isinstance(template, Template):
             return None
-        return self._template_type(beneath, use.resource, template, environment, types).schema
+        return self._template_type(replaced, use.resource, template, environment, types).schema
 
     def _too_deep(self, place: str, what: str, file: str = "") -> Finding:
         """The error for a stack below the lowest level. file: its template."""

@@ -18,7 +18,7 @@ from engine.service.reads.stored_state import evaluate_outputs
 from engine.store.connection import Connection
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.stacks import stack_dependencies, stack_lists, templates
-from engine.words import Action, Status
+from engine.words import Action, Status, uuid_or_none
 
 T = TypeVar("T")
 #: Maximum number of stacks whose outputs one stack reads, and of rounds: an output may contain the
@@ -83,7 +83,7 @@ async def _read_of_stack(
     reader: UUID | None,
     budget: CostBudget,
 ) -> dict[OutputName, StackOutput]:
-    stack = await stack_lists.find_stack(conn, project, _uuid(name), name)
+    stack = await stack_lists.find_stack(conn, project, uuid_or_none(name), name)
     error, remedy = _refusal(stack, name, reader)
     if stack is None or error:
         return dict.fromkeys(wanted, StackOutput(error=error, remedy=remedy))
@@ -140,13 +140,6 @@ def _refusal(stack: StackRecord | None, name: str, reader: UUID | None) -> tuple
             "Wait until it is complete." if incomplete else "Read another stack.",
         )
     return "", ""
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 async def check_sources(

@@ -59,7 +59,7 @@ from engine.store.stacks.stack_lists import (
 from engine.store.stacks.stack_overview import Overview, OverviewFilter, read_overview
 from engine.store.traversals import graphs
 from engine.types.registry import TypeRegistry
-from engine.words import Json
+from engine.words import Json, uuid_or_none
 from engine.work.prepare import Inputs
 
 
@@ -93,7 +93,9 @@ class Reads:
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound)."""
         async with self._database.connection() as conn:
-            found = await stack_lists.find_stack(conn, project, _uuid(name_or_id), name_or_id)
+            found = await stack_lists.find_stack(
+                conn, project, uuid_or_none(name_or_id), name_or_id
+            )
         if found is None:
             raise no_stack(name_or_id)
         return found
@@ -339,13 +341,6 @@ def _mask_output(one: Output, *, with_value: bool) -> Output:
     """
     error = None if one.error is None else without_value(one.error, WITHHELD_OUTPUT)
     return replace(one, value=one.value if with_value else MASK, error=error)
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def secret_outputs(

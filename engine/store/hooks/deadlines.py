@@ -136,8 +136,7 @@ with step as (
                'resource', case when d.tainted is not null then
                    to_jsonb(r) || jsonb_build_object(
                    'write', 'update', 'status', 'FAILED', 'reason', $3::text,
-                   'action', case n.operation when 'replace' then 'UPDATE'
-                                              else upper(n.operation) end,
+                   'action', current_action_of(n.operation),
                    'tainted', r.tainted or d.tainted) end,
                'events', jsonb_build_array(
                    jsonb_build_object(
@@ -152,7 +151,7 @@ with step as (
                            else jsonb_build_array(
                    jsonb_build_object(
                        'type', 'headgate.resource.' || n.operation || '.failed',
-                       'action', upper(n.operation), 'status', 'FAILED', 'reason', $3::text,
+                       'action', action_of(n.operation), 'status', 'FAILED', 'reason', $3::text,
                        'resource_name', n.name, 'resource_type', r.type,
                        'physical_id', r.physical_id,
                        'data', jsonb_build_object('operation', n.operation))) end) as step
@@ -161,8 +160,7 @@ with step as (
      cross join jsonb_to_record($5) as d (state text, phase text, tainted boolean,
                                           confirmation jsonb)
       left join resource r on r.stack_id = n.stack_id and n.operation not in ('begin', 'finish')
-       and r.id = case when n.phase = 'post' and n.operation = 'replace' then n.replacement_id
-                       else n.resource_id end
+       and r.id = resource_at_hook(n.phase, n.operation, n.resource_id, n.replacement_id)
      where h.stack_id = $1 and h.id = $2
 )
 select count(*) from step s

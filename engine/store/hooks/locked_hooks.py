@@ -61,8 +61,8 @@ select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, 
   left join lateral (
        select * from resource
         where stack_id = h.stack_id
-          and id = case when n.phase = 'post' and n.operation = 'replace' then n.replacement_id
-                        else n.resource_id end offset 0) r on true
+          and id = resource_at_hook(n.phase, n.operation, n.resource_id, n.replacement_id)
+        offset 0) r on true
 """
 DECIDE_HOOKS = """
 update hook h

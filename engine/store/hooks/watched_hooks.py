@@ -27,8 +27,8 @@ select d.stack_id, count(distinct d.id) as hooks,
   from due d
   left join node n on n.stack_id = d.stack_id and n.traversal = d.traversal and n.id = d.node
   left join resource r on r.stack_id = n.stack_id
-                      and r.id = case when n.phase = 'post' and n.operation = 'replace'
-                                      then n.replacement_id else n.resource_id end
+                      and r.id = resource_at_hook(n.phase, n.operation, n.resource_id,
+                                              n.replacement_id)
                       and r.physical_id is not null and r.replaced_by is null
  group by d.stack_id
 """
@@ -41,8 +41,7 @@ select h.stack_id, h.id, h.notification, b.state, b.differences, b.reason, b.sin
                         and rule ->> 'watch' = 'true' offset 0) h
   join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
   join resource r on r.stack_id = n.stack_id and r.replaced_by is null
-                 and r.id = case when n.phase = 'post' and n.operation = 'replace'
-                                 then n.replacement_id else n.resource_id end
+                 and r.id = resource_at_hook(n.phase, n.operation, n.resource_id, n.replacement_id)
   left join observation b on b.stack_id = r.stack_id and b.resource_id = r.id
                          and b.recorded_at = r.updated_at and b.resolved_at is null
  where h.watched_at is not null

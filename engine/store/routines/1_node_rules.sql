@@ -48,6 +48,17 @@ language sql immutable as $$
     select p_call_again and p_state = 'parked' and p_phase = 'execute'
 $$;
 
+-- Hooks.
+
+-- The resource that a node at a hook shows: after a replacement, the new one.
+create or replace function resource_at_hook(p_phase text, p_operation text, p_resource_id uuid,
+                                            p_replacement_id uuid)
+returns uuid
+language sql immutable as $$
+    select case when p_phase = 'post' and p_operation = 'replace' then p_replacement_id
+                else p_resource_id end
+$$;
+
 -- Steps that are refused (rule 10 of engine/node/machine.py; `decide_again` in engine/work/job.py).
 
 -- Whether a step is not written, and the machine decides again. An ended traversal opens no hooks. In

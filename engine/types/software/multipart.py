@@ -14,7 +14,7 @@ from engine.types.contract import Call, Failed
 from engine.types.software.configs import NO_CONFIG, Config, no_config
 from engine.types.software.schema import GROUP
 from engine.types.software.software_store import UNGROUPED, NewConfig
-from engine.words import Json
+from engine.words import Json, uuid_or_none
 
 #: A valid text subtype in a Content-Type.
 SUBTYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
@@ -132,8 +132,4 @@ def text_part(text: str, subtype: str, filename: str) -> Message:
 
 def is_config_id(text: str) -> bool:
     """Whether the text can be the ID of a software config."""
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
+    return uuid_or_none(text) is not None

@@ -8,6 +8,7 @@ from channels.envelope import rfc3339
 from channels.selection import path_of
 from engine.hooks.hash_chain import Entry
 from engine.store.audit.audit_log import ListedEntry, LogFilter, LogPosition
+from engine.words import uuid_or_none
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
@@ -19,7 +20,6 @@ from hub.api.request_validation import (
     query_page_size,
     split_page,
     stack_of,
-    uuid_or_none,
 )
 from hub.api.routes import Route, json_response
 

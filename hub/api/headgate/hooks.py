@@ -19,7 +19,7 @@ from engine.principal import BY_NAME
 from engine.service import Answer
 from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import HookRecord
-from engine.words import CONFIRM, DRIFT, STACK_POINTS, AnswerChannel, HookState, Point
+from engine.words import CONFIRM, DRIFT, STACK_POINTS, AnswerChannel, HookState, Point, uuid_or_none
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import BY_TOKEN, AppContext, context_of, identity_of, project_of
 from hub.api.cells import in_any_cell
@@ -38,7 +38,6 @@ from hub.api.request_validation import (
     read_model,
     split_page,
     uuid_of,
-    uuid_or_none,
 )
 from hub.api.routes import QueryParameter, Refusal, Route, json_response
 from hub.auth.roles import Right

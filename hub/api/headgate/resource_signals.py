@@ -10,10 +10,11 @@ from engine.errors import HeadgateError
 from engine.hooks.rule import TOKEN
 from engine.principal import Principal
 from engine.types.signal_urls import PARAMETER, PATH
+from engine.words import uuid_or_none
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import BY_TOKEN, AppContext, context_of
 from hub.api.cells import in_any_cell
-from hub.api.request_validation import body_of, uuid_or_none
+from hub.api.request_validation import body_of
 from hub.api.routes import Route, json_response
 from hub.auth.request_credentials import request_credentials
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from aiohttp import web
 
 from engine.store.stacks.stack_lists import StackFilter, StackPage
+from engine.words import uuid_or_none
 from hub.api.app_context import context_of
 from hub.api.cells import CELLS
 from hub.api.orchestration import documents, responses
@@ -20,7 +21,6 @@ from hub.api.request_validation import (
     query_limit,
     query_list,
     query_uuid,
-    uuid_or_none,
 )
 from hub.api.routes import Route, base_of, json_response, origin_of
 

@@ -118,6 +118,15 @@ async def test_operations_are_called_again_as_in_the_model(database: Database) -
     ]
 
 
+async def test_a_hook_shows_the_replacement_only_after_it_is_made(database: Database) -> None:
+    old, new = UUID(int=1), UUID(int=2)
+    cases = list(product(Phase, Operation, (old,), (None, new)))
+    assert await values_of(database, "resource_at_hook($1, $2, $3, $4)", cases) == [
+        replacement if (phase, operation) == (Phase.POST, Operation.REPLACE) else old
+        for phase, operation, _, replacement in cases
+    ]
+
+
 async def test_steps_are_refused_as_in_the_model(database: Database) -> None:
     modes = (None, *StepMode)
     cases = list(product(TraversalState, modes, modes, State, (False, True)))

@@ -26,6 +26,9 @@ EVENTS = """
 select type from event where stack_id = $1 and (type like '%.failed' or type like '%.expired')
  order by sequence
 """
+FAILURES = """
+select type, action from event where stack_id = $1 and type like 'headgate.resource.%.failed'
+"""
 
 
 class Bench:
@@ -50,6 +53,16 @@ class Bench:
             environment={"hooks": [at | {"on": point}]},
         )
         self.stack = (await self.engine.stacks.create("p", request)).id
+        await self.worker.work()
+
+    async def replace(self) -> None:
+        """Replace the resource, up to the hook before the replacement."""
+        request = StackRequest(
+            name="s",
+            template=template({"a": thing(place="south")}),
+            environment={"hooks": [{"at": "a", "on": "pre-replace"}]},
+        )
+        await self.engine.stacks.update("p", self.stack, request)
         await self.worker.work()
 
     async def fail(self) -> None:
@@ -98,6 +111,14 @@ async def test_an_operation_gets_the_rejection_of_its_step_and_ends_itself(bench
     assert call.confirmation is not None
     assert (call.confirmation.step, call.confirmation.accepted) == ("resize", False)
     assert (await bench.rows(RESOURCE))[0][:2] == ("CREATE", "COMPLETE")
+
+
+async def test_a_replacement_fails_with_the_actions_of_its_operation(bench: Bench) -> None:
+    await bench.create("post-update")
+    await bench.replace()
+    await bench.fail()
+    assert await bench.rows(RESOURCE) == [("UPDATE", "FAILED", False)]
+    assert await bench.rows(FAILURES) == [("headgate.resource.replace.failed", "CREATE")]
 
 
 async def test_a_gate_fails_without_a_resource(bench: Bench) -> None:
