@@ -131,7 +131,7 @@ $(OPENSTACK): requirements/openstack.lock | $(READY)
 test-openstack: $(READY) $(OPENSTACK) openstack-programs ## run the tests on a real OpenStack
 	$(PYTHON) -m pytest $(or $(ARGS),tests/openstack --durations=25)
 
-# ARGS="--heat --octavia --swift --barbican --designate" also runs these services.
+# ARGS="--heat --octavia --swift --zaqar" also runs these services.
 openstack: $(READY) $(OPENSTACK) openstack-programs ## start an OpenStack for development, until make openstack-stop
 	@$(PYTHON) -m tests.openstack.testbed start $(TEST_BED) $(ARGS)
 

@@ -74,6 +74,7 @@ PROJECT_LISTS: dict[str, Lists] = {
     },
     "designate": {"zone": lambda cloud: cloud.dns.zones()},
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
+    "zaqar": {"queue": lambda cloud: cloud.message.queues()},
 }
 #: Each project gets a security group of this name from Neutron.
 DEFAULT_SECURITY_GROUP = "default"
@@ -200,14 +201,13 @@ class Project:
         return owner in (None, self.id)
 
     def delete_leftovers(self) -> None:
-        if "barbican" in self._services:
-            delete_stored_objects(self.cloud)
+        for service, delete in CLEANUPS.items():
+            if service in self._services:
+                delete(self.cloud)
         if "designate" in self._services:
             for zone in sorted(self.cloud.dns.zones(), key=lambda one: -len(one.name)):
                 self.cloud.dns.delete_zone(zone)
                 self.cloud.dns.wait_for_delete(zone, wait=CLEANUP_SECONDS)
-        if "swift" in self._services:
-            delete_containers(self.cloud)
         if "octavia" in self._services:
             for balancer in self.cloud.load_balancer.load_balancers():
                 self.cloud.load_balancer.delete_load_balancer(balancer, cascade=True)
@@ -365,6 +365,20 @@ def delete_containers(cloud: Connection) -> None:
         for one in list(cloud.object_store.objects(container)):
             cloud.object_store.delete_object(one, container=container)
         cloud.object_store.delete_container(container)
+
+
+def delete_queues(cloud: Connection) -> None:
+    """Delete all queues of a project."""
+    for queue in list(cloud.message.queues()):
+        cloud.message.delete_queue(queue)
+
+
+#: Delete what a project has in a service.
+CLEANUPS: Mapping[str, Callable[[Connection], None]] = {
+    "barbican": delete_stored_objects,
+    "swift": delete_containers,
+    "zaqar": delete_queues,
+}
 
 
 def describe(kind: str, one: Any) -> str:

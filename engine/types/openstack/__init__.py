@@ -28,6 +28,7 @@ from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
 from engine.types.openstack.octavia import octavia_types
 from engine.types.openstack.swift import swift_types
+from engine.types.openstack.zaqar import zaqar_types
 from engine.types.software import ServerUrls, SoftwareStore
 
 
@@ -49,4 +50,5 @@ def openstack_types(
         *swift_types(cloud),
         *barbican_types(cloud),
         *designate_types(cloud),
+        *zaqar_types(cloud),
     ]

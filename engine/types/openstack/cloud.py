@@ -136,6 +136,11 @@ class Cloud:
         """A session that observes the objects of a project. Only with `has_observer`."""
         return Session(self, None, "" if self.has_reader else call.observation_credential)
 
+    def owner_session(self, call: Call) -> "Session":
+        """A session that observes as the owner of the project, for a service that shows objects to
+        their project only. Only with `Call.observation_credential`."""
+        return Session(self, None, call.observation_credential)
+
 
 def is_of_project(call: Call) -> bool:
     """Whether the object of a resource is recorded as one of the project of its stack. Pure."""
@@ -273,7 +278,7 @@ class Session:
         headers: further ones of the requests.
 
         Follows the link `next`: of Neutron, Nova and Cinder (``ports_links``), of Glance (``next``)
-        and of Keystone (``links``).
+        and of Keystone and Zaqar (``links``).
         """
         doing = f"list the {key.replace('_', ' ')}"
         url = f"{await self.endpoint(service, doing)}{path}"
@@ -392,6 +397,7 @@ class Session:
     ) -> Response:
         headers = {
             "Accept": "application/json",
+            **dict(service.headers),
             **(further or {}),
             "X-Auth-Token": self._token,
         }
@@ -491,6 +497,9 @@ def _next_link(service: Service, doing: str, document: Json, key: str) -> str:
     link = following[0] if following else document.get("next")
     if link is None and isinstance(own := document.get("links"), Mapping):
         link = own.get("next")
+    elif link is None and isinstance(own, list):
+        known = (one for one in own if isinstance(one, Mapping) and one.get("rel") == "next")
+        link = next(known, {}).get("href")
     if not isinstance(link, str | None):
         raise _without(service, doing, "a URL of the next page")
     return link or ""

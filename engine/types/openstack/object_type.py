@@ -610,7 +610,7 @@ class ObjectType(ResourceType):
         return self.is_field(name) or (name == TAGS and self.row.tagged)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session = self.cloud.observer_session(calls[0])
+        session = self.observer_session(calls[0])
         by_id: dict[str, list[Call]] = {}
         for call in calls:
             by_id.setdefault(str(call.physical_id), []).append(call)
@@ -625,6 +625,10 @@ class ObjectType(ResourceType):
         missing = f"the {self.row.what} does not exist"
         gone = Observation(ObservedState.MISSING, (), missing, missing)
         return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
+
+    def observer_session(self, call: Call) -> Session:
+        """The session of `observe`."""
+        return self.cloud.observer_session(call)
 
     def read_by_ids(
         self, session: Session, ids: Sequence[str]

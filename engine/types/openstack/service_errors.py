@@ -6,7 +6,7 @@ Each service has its own form of an error:
 - Nova, Cinder: ``{"badRequest": {"message", "code"}}``, where the key names the error
 - Keystone, Glance, Heat: ``{"error": {"message", "code", "title"}}``
 - Octavia, Designate, Magnum and other services: ``{"faultstring"}`` or ``{"message"}``
-- Barbican: ``{"title", "description", "code"}``
+- Barbican, Zaqar: ``{"title", "description"}``
 - Designate, about fields: ``{"type", "errors": {"errors": [{"path", "message"}]}}``
 - Placement: ``{"errors": [{"title", "detail"}]}``
 - Glance also answers with HTML
@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 
 from engine.types.http_client import BUSY, Response, ServiceError, throttling
-from engine.types.openstack.services import LOAD_BALANCER, NETWORK, Service
+from engine.types.openstack.services import LOAD_BALANCER, MESSAGING, NETWORK, Service
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
 
@@ -92,10 +92,10 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
 
 def _passes(service: Service, kind: str) -> bool:
     """Whether a retry may solve a conflict. Types of Octavia wait while something is immutable; its
-    other conflicts stay."""
+    other conflicts stay, and those of Zaqar."""
     if service is NETWORK:
         return kind in _TRANSIENT
-    return service is not LOAD_BALANCER and not _FINAL.search(kind)
+    return service not in (LOAD_BALANCER, MESSAGING) and not _FINAL.search(kind)
 
 
 def _parse(response: Response) -> tuple[str, str]:

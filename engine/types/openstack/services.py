@@ -12,7 +12,7 @@ class Service:
     version: the path of the API version, which is appended to an endpoint that does not end with
     it; "": as the catalog has it. microversion: the value of the header OpenStack-API-Version, as
     `compute 2.90`; "" for an API without microversions. limits: whether all lists have the
-    parameter `limit`.
+    parameter `limit`. headers: of all requests.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Service:
     version: str = ""
     microversion: str = ""
     limits: bool = True
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 #: Keystone refuses the parameter for regions, and returns whole lists unless the operator limits
@@ -34,6 +35,16 @@ IMAGE = Service("Glance", ("image",), "/v2")
 LOAD_BALANCER = Service("Octavia", ("load-balancer",), "/v2")
 KEY_MANAGER = Service("Barbican", ("key-manager",), "/v1")
 DNS = Service("Designate", ("dns",), "/v2")
+#: Zaqar refuses requests without the ID of a client, and pages that are larger than its own.
+MESSAGING = Service(
+    "Zaqar",
+    ("messaging", "message"),
+    "/v2",
+    limits=False,
+    headers=(("Client-ID", "6c1f3a52-7d7e-4a6f-9a63-8f2b54f5b0d1"),),
+)
+WORKFLOW = Service("Mistral", ("workflow", "workflowv2"), "/v2")
+ALARM = Service("Aodh", ("alarm", "alarming"), "/v2")
 #: An endpoint has the version and the account of the project in the URL.
 OBJECT_STORE = Service("Swift", ("object-store",))
 

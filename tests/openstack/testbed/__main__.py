@@ -16,7 +16,9 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     for service in OPTIONAL:
         parser.add_argument(f"--{service}", action="store_true", help=f"run {service}, too")
-    parser.add_argument("--only", choices=INDEPENDENT, help="run Keystone and this service alone")
+    parser.add_argument(
+        "--only", choices=INDEPENDENT, help="run Keystone, this service and what it needs"
+    )
     parser.add_argument("--computes", type=int, default=2, help="the number of hypervisors")
     parser.add_argument("--parent", type=int, help="the process that the test bed ends with")
     options = parser.parse_args()

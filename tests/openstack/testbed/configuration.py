@@ -443,6 +443,55 @@ def designate(layout: Layout, broker: str) -> Sections:
     }
 
 
+def mistral(layout: Layout, broker: str) -> Sections:
+    return {
+        "DEFAULT": {"transport_url": broker},
+        "pecan": {"auth_enable": "true"},
+        "database": database(layout, "mistral"),
+        "coordination": {"backend_url": f"file://{layout.folder('mistral/locks')}"},
+        "mistral": {"url": f"{layout.url('mistral')}/v2"},
+        **common(layout),
+    }
+
+
+def aodh(layout: Layout, broker: str) -> Sections:
+    return {
+        "DEFAULT": {"transport_url": broker},
+        "api": {"auth_mode": "keystone"},
+        "database": database(layout, "aodh"),
+        "coordination": {"backend_url": f"file://{layout.folder('aodh/locks')}"},
+        "service_credentials": authentication(layout),
+        **common(layout),
+    }
+
+
+def zaqar(layout: Layout, broker: str) -> Sections:
+    """Messages are in Swift, everything else is in the database."""
+    auth = authentication(layout)
+    return {
+        "DEFAULT": {
+            "auth_strategy": "keystone",
+            "admin_mode": "false",
+            "unreliable": "true",
+            "enable_deprecated_api_versions": "",
+        },
+        "drivers": {
+            "transport": "wsgi", "management_store": "sqlalchemy", "message_store": "swift",
+        },
+        "drivers:management_store:sqlalchemy": {"uri": layout.database("zaqar")},
+        "drivers:message_store:swift": {
+            "uri": f"swift://{SERVICE}:{layout.password}@/{SERVICE}",
+            "auth_url": layout.auth_url,
+            "region_name": REGION,
+        },
+        "signed_url": {"secret_key": layout.password},
+        "storage": {"message_pipeline": ""},
+        "trustee": {name: one for name, one in auth.items() if not name.startswith("project_")},
+        "notification": {"require_confirmation": "false"},
+        **common(layout),
+    }  # fmt: skip
+
+
 def swift(layout: Layout, broker: str) -> Sections:
     """What all servers of Swift have in common."""
     return {
@@ -462,6 +511,9 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "octavia": octavia,
     "barbican": barbican,
     "designate": designate,
+    "mistral": mistral,
+    "aodh": aodh,
+    "zaqar": zaqar,
     "swift": swift,
 }
 #: The middleware of Swift, in order.

@@ -39,7 +39,7 @@ def start(
     """Start a supervisor and wait until its cloud is ready. Raises TestBedError.
 
     parent: the process that the test bed ends with; by default, it stays until it is stopped.
-    only: the service that runs with Keystone alone.
+    only: the service that runs with Keystone and what it needs.
     """
     command = [
         sys.executable, "-m", "tests.openstack.testbed", "supervise", str(directory),

@@ -23,16 +23,21 @@ IDENTITY = "keystone"
 SERVICES = (IDENTITY, "placement", "glance", "nova", "neutron", "cinder")
 #: What runs on request only: the APIs of each.
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "aodh": ("aodh",),
     "barbican": ("barbican",),
     "designate": ("designate",),
     "heat": ("heat", "heat-cfn"),
+    "mistral": ("mistral",),
     "octavia": ("octavia",),
     "swift": ("swift", "swift-account", "swift-container", "swift-object"),
+    "zaqar": ("zaqar",),
 }
-#: Optional services that need no other service but Keystone.
-INDEPENDENT = ("barbican", "designate", "swift")
+#: The optional services that an optional service needs.
+NEEDED: Mapping[str, tuple[str, ...]] = {"zaqar": ("swift",)}
+#: Optional services that need none of those that always run, but Keystone.
+INDEPENDENT = ("aodh", "barbican", "designate", "mistral", "swift", "zaqar")
 #: Those of them whose processes need the broker.
-BROKERED = frozenset({"barbican", "designate"})
+BROKERED = frozenset({"aodh", "barbican", "designate", "mistral"})
 #: What listens besides the APIs.
 OTHERS = ("designate-mdns", "memcached")
 # Below the ports that Linux gives to clients, so that none is taken between choice and use.
@@ -65,8 +70,9 @@ class Layout:
         return (*self.core, *self.optional)
 
     def with_optional(self, services: Iterable[str]) -> "Layout":
-        """This layout with further optional services."""
-        return replace(self, optional=tuple(sorted({*self.optional, *services})))
+        """This layout with further optional services, and those that they need."""
+        added = [one for name in services for one in (name, *NEEDED.get(name, ()))]
+        return replace(self, optional=tuple(sorted({*self.optional, *added})))
 
     def save(self) -> None:
         document = asdict(self) | {"directory": str(self.directory)}
@@ -134,7 +140,7 @@ def prepare_layout(
     """The layout of a new directory, or the directory's own one.
 
     Ports are those of the last start, unless something has taken one. only: the service that runs
-    with Keystone alone.
+    with Keystone and what it needs.
     """
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)

@@ -22,6 +22,7 @@ CATALOG = (
     ("block-storage", "cinder", "cinder", "/v3"),
 )
 OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
+    "aodh": (("alarming", "aodh", "aodh", ""),),
     "heat": (
         ("orchestration", "heat", "heat", "/v1/%(tenant_id)s"),
         ("cloudformation", "heat-cfn", "heat-cfn", "/v1"),
@@ -29,6 +30,8 @@ OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
     "octavia": (("load-balancer", "octavia", "octavia", ""),),
     "barbican": (("key-manager", "barbican", "barbican", ""),),
     "designate": (("dns", "designate", "designate", ""),),
+    "mistral": (("workflow", "mistral", "mistral", "/v2"),),
+    "zaqar": (("messaging", "zaqar", "zaqar", ""),),
     "swift": (("object-store", "swift", "swift", "/v1/AUTH_%(tenant_id)s"),),
 }
 ROLES = ("service", "heat_stack_owner", "heat_stack_user", "creator", OBJECTS_ADMIN)

@@ -42,10 +42,13 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "octavia": ("octavia",),
     "barbican": ("barbican",),
     "designate": ("designate",),
+    "mistral": ("mistral",),
+    "aodh": ("aodh",),
+    "zaqar": ("zaqar",),
     "swift": (),
 }
 #: Services that look for their configuration in the home directory.
-AT_HOME = frozenset({"barbican"})
+AT_HOME = frozenset({"aodh", "barbican", "zaqar"})
 #: Messages in each queue of notifications.
 KEPT_NOTIFICATIONS = 1_000
 #: Seconds that MariaDB has to end in order.
@@ -263,6 +266,12 @@ class Supervisor:
             "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
             "barbican": [["barbican-manage", "db", "upgrade"]],
             "designate": [["designate-manage", config, "database", "sync"]],
+            "mistral": [
+                ["mistral-db-manage", config, "upgrade", "head"],
+                ["mistral-db-manage", config, "populate"],
+            ],
+            "aodh": [["aodh-dbsync", config]],
+            "zaqar": [["zaqar-sql-db-manage", config, "upgrade", "head"]],
         }  # fmt: skip
         return commands.get(service, [])
 
@@ -273,6 +282,7 @@ class Supervisor:
         # Each service has its own way to name the configuration of its application.
         environment = {
             **self._home(service),
+            f"{upper}_CONFIG_FILE": str(config),
             f"OS_{upper}_CONFIG_DIR": directory,
             f"OS_{upper}_CONFIG_FILES": {
                 "keystone": str(config),
@@ -307,10 +317,15 @@ class Supervisor:
             }
         if service == "barbican":
             return {"barbican-worker": console_command("barbican-worker")}
+        if service == "mistral":
+            # Its other servers use a whole processor, even when they have nothing to do.
+            servers = ("--server", "engine,executor", config)
+            return {"mistral-engine": console_command("mistral-server", *servers)}
         names = {
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),
             "octavia": ("octavia-worker",),
+            "aodh": ("aodh-listener", "aodh-notifier"),
             "designate": tuple(f"designate-{name}" for name in DNS_WORKERS),
         }
         return {name: console_command(name, config) for name in names.get(service, ())}
@@ -385,6 +400,9 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
     "octavia": (("octavia", "octavia.wsgi.api", 1),),
     "designate": (("designate", "designate.wsgi.api", 1),),
+    "mistral": (("mistral", "mistral.wsgi", 1),),
+    "aodh": (("aodh", "aodh.wsgi.api", 1),),
+    "zaqar": (("zaqar", "zaqar.transport.wsgi.app", 1),),
     "barbican": (("barbican", "headgate_testbed.key_manager_application", 1),),
 }
 

@@ -13,7 +13,7 @@ import pytest
 
 from engine.errors import NotFound
 from engine.hot.schema.absent_types import ABSENT_TYPES
-from engine.hot.schema.type_schema import SHOW, Attribute, Constraint, Property
+from engine.hot.schema.type_schema import SHOW, Attribute, Constraint, Kind, Property
 from tests.unit.types.calls import registry
 from tests.unit.types.openstack.clouds import types_of_all_services
 
@@ -32,6 +32,7 @@ SERVICES = (
     "OS::Nova::",
     "OS::Octavia::",
     "OS::Swift::",
+    "OS::Zaqar::",
 )
 HEAT: Mapping[str, Json] = {
     name: schema
@@ -184,9 +185,11 @@ def _property_differences(
         yield from _property_differences(f"{place}{name}.", _fields(mine), inside)
 
 
-def _attribute_differences(own: Mapping[str, Attribute], heat: Mapping[str, str]) -> Iterator[str]:
+def _attribute_differences(
+    own: Mapping[str, Attribute], heat: Mapping[str, str | None]
+) -> Iterator[str]:
     mine = {name: one.kind.value for name, one in own.items()}
-    theirs = {name: kind for name, kind in heat.items() if name != SHOW}  # all types have it
+    theirs = {name: kind or Kind.ANY for name, kind in heat.items() if name != SHOW}  # all have it
     for name in sorted(mine.keys() | theirs.keys()):
         if mine.get(name) != theirs.get(name):
             yield f"attribute {name}: {mine.get(name)}, in Heat {theirs.get(name)}"

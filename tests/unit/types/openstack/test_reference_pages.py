@@ -17,6 +17,7 @@ TABLED = (
     "OS::Neutron::",
     "OS::Octavia::",
     "OS::Swift::",
+    "OS::Zaqar::",
 )
 #: The types in a table.
 TABLE = {name: one for name, one in ALL.items() if name.startswith(TABLED)}
