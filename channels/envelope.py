@@ -325,6 +325,7 @@ def _of_stack(source: _Source) -> dict[str, Json]:
         "version": event.data["version"],
         "out_of_date": event.data.get("out_of_date", []),
         "warnings": event.data.get("warnings", []),
+        "converge": event.data.get("converge"),
     }
 
 

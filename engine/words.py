@@ -99,6 +99,25 @@ class OnDrift(StrEnum):
     REPAIR = "repair"
 
 
+class ConvergeState(StrEnum):
+    """State of a converge with several rounds.
+
+    RUNNING: the update of a round is under way. OBSERVING: it is complete, and the stack is
+    observed. COMPLETE: the stack does not differ. INCOMPLETE: it still differs, and no further
+    round starts. ENDED: an update failed, or another change has begun.
+    """
+
+    RUNNING = "running"
+    OBSERVING = "observing"
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    ENDED = "ended"
+
+
+#: States of a converge that has not ended.
+PENDING_CONVERGE = (ConvergeState.RUNNING, ConvergeState.OBSERVING)
+
+
 class Direction(StrEnum):
     """Whether a node moves its resource toward the new template or deletes a resource."""
 

@@ -64,7 +64,7 @@ class UpdateOptions(ChangeOptions, total=False):
     except_: Sequence[str]
     moved: Sequence[Mapping[str, Json]]
     keep_hidden: bool
-    converge: bool
+    converge: bool | Mapping[str, Json]
     clear_parameters: Sequence[str]
 
 

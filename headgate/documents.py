@@ -242,7 +242,18 @@ class PausedObservation(TypedDict):
     sentence: str
 
 
+class Converge(TypedDict):
+    """A converge with several rounds. `round`: the current or the last one."""
+
+    round: int
+    rounds: int
+    state: Literal["running", "observing", "complete", "incomplete", "ended"]
+    reason: str
+
+
 class Drift(TypedDict):
+    """`converge`: null if the last change of the stack was none with several rounds."""
+
     observed_at: str | None
     observing: bool
     observable_resources: int
@@ -252,6 +263,7 @@ class Drift(TypedDict):
     resources: list[DriftedResource]
     adopted: list[AdoptedValueOfResource]
     paused: list[PausedObservation]
+    converge: Converge | None
 
 
 EventSchema = TypedDict(

@@ -170,6 +170,8 @@ def _of_stack(action: str, moment: str) -> Json:
         "version": COUNT,
         "out_of_date": list_of(TEXT),
         "warnings": list_of(TEXT),
+        # Null: not of a converge with several rounds.
+        "converge": or_null(fields({"round": COUNT, "rounds": COUNT})),
     }  # fmt: skip
 
 
@@ -314,6 +316,14 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
         "headgate.stack.abandon.completed": (
             "A stack was abandoned; its physical resources were kept",
             _of_stack("abandon", "completed"), False,
+        ),
+        "headgate.stack.converge.completed": (
+            "A converge with several rounds has ended, and the stack does not differ",
+            _of_stack("converge", "completed"), False,
+        ),
+        "headgate.stack.converge.failed": (
+            "A converge with several rounds has ended, and the stack still differs",
+            _of_stack("converge", "failed"), False,
         ),
     }
     | {

@@ -163,6 +163,10 @@ def _check_allowed(hook: StoredHook, answer: Answer) -> None:
             why = f"is not allowed after an operator rule has approved at {hook.operator_approval}"
             remedy = "Change the template; or ask the operator to set `patch = true` in that rule."
             raise _wrong("decision", f'"{answer.decision}" {why}', remedy)
+        if answer.decision is Decision.ADOPT and hook.point == DRIFT:
+            why = f"is not allowed, because the {hook.rule.approvals} approvals are of a repair"
+            remedy = "Change the template, answer continue to repair the resource, or reject."
+            raise _wrong("decision", f'"{answer.decision}" {why}', remedy)
         words = ", ".join(allowed)
         raise _wrong("decision", f'"{answer.decision}" is not allowed here', f"Allowed: {words}.")
     if hook.point == DRIFT:

@@ -2,7 +2,7 @@
 them. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from uuid import UUID
@@ -46,3 +46,40 @@ class DriftMarks:
 
 #: Without a converge.
 NO_MARKS = DriftMarks()
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergeRound:
+    """A round of a converge, from 1, and how many there may be."""
+
+    round: int
+    rounds: int
+
+    def __str__(self) -> str:
+        return f"round {self.round} of {self.rounds}"
+
+    @property
+    def is_last(self) -> bool:
+        return self.round >= self.rounds
+
+    @property
+    def next(self) -> "ConvergeRound":
+        return ConvergeRound(self.round + 1, self.rounds)
+
+    def as_json(self) -> dict[str, int]:
+        return {"round": self.round, "rounds": self.rounds}
+
+
+#: Maximum number of rounds of a converge.
+MAX_ROUNDS = 10
+#: Resources that a sentence lists.
+MAX_LISTED = 5
+
+
+def describe_resources(found: Sequence[tuple[str, str]], what: tuple[str, str]) -> str:
+    """``2 resources still differ: a (changed), b (missing)``. found: (path, state). what: for one
+    resource, and for several."""
+    listed = ", ".join(f"{path} ({state})" for path, state in found[:MAX_LISTED])
+    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
+    count = f"1 resource {what[0]}" if len(found) == 1 else f"{len(found)} resources {what[1]}"
+    return f"{count}: {listed}{more}"

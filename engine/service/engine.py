@@ -10,6 +10,7 @@ from engine.service.actions.resource_health import ResourceHealth
 from engine.service.actions.resource_signals import ResourceSignals
 from engine.service.actions.snapshots import Snapshots
 from engine.service.completions import StoredCompletions
+from engine.service.converge_rounds import ConvergeStart
 from engine.service.dry_run import DryRun
 from engine.service.hooks.answering import Hooks
 from engine.service.hooks.breakpoints import LiveBreakpoints
@@ -106,6 +107,7 @@ class Engine:
         self.exports = Exports(database, traversals)
         credentials = RepairCredentials(database, registry, handed_over)
         self.repairs = Repairs(database, self.stacks.update, self.quotas_of, credentials)
+        self.start_round = ConvergeStart(self.stacks.update, keyring)
         self.completions = StoredCompletions(database)
         self.observations = Observations(
             database, limits.convergence, self.completions, self.quotas_of

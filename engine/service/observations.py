@@ -14,7 +14,8 @@ from engine.service.completions import StoredCompletions
 from engine.service.requests.quotas import OBSERVATIONS, Quotas
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.observer import drift_rows, observation_schedule
+from engine.store.observer import converge_requests, drift_rows, observation_schedule
+from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
 from engine.store.observer.provider_endpoints import PausedObservation, read_paused
@@ -49,13 +50,15 @@ async def read_repairs(
 @dataclass(frozen=True, slots=True)
 class StackDrift:
     """The resources of a stack and its nested stacks that differ from their recorded state, the
-    observed values that answers have adopted, and the observations that wait."""
+    observed values that answers have adopted, and the observations that wait. converge: the last
+    change of the stack, if that is one with several rounds."""
 
     status: ObservationStatus
     resources: list[DriftedResource]
     policy: ConvergencePolicy | None
     adopted: list[AdoptedValue]
     paused: list[PausedObservation]
+    converge: ConvergeStatus | None = None
 
 
 class Observations:
@@ -107,7 +110,8 @@ class Observations:
             adopted = await read_tree_overrides(conn, stack_id)
             drifted = await drift_rows.read_drift(conn, stack_id)
             paused = await read_paused(conn, stack_id)
-            return StackDrift(status, drifted, policy, adopted, paused)
+            converge = await converge_requests.read_status(conn, stack_id)
+            return StackDrift(status, drifted, policy, adopted, paused, converge)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

@@ -17,7 +17,7 @@ from engine.service.requests.requests import StackRequest
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hooks.drift_hooks import ApprovedRepair
-from engine.store.observer import drift_rows
+from engine.store.observer import converge_requests, drift_rows
 from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
 from engine.words import Action, TraversalState
 from engine.work.drift_hooks import OBSERVER
@@ -49,7 +49,10 @@ class Repair:
 
 
 async def check_repair(conn: Connection, locked: LockedStack, repair: Repair) -> None:
-    """Raises RepairNotNeeded, LimitReached, Conflict."""
+    """Raises RepairNotNeeded, also while a converge with several rounds has not ended;
+    LimitReached, Conflict."""
+    if await converge_requests.is_pending(conn, locked.id):
+        raise RepairNotNeeded
     if repair.limit is None and locked.state in (TraversalState.FAILED, TraversalState.STOPPED):
         raise Conflict(
             f"the last action of the stack, {locked.action}, is not complete",

@@ -13,6 +13,7 @@ from engine.plan.draft import Options
 from engine.principal import Principal
 from engine.service.actions import cancel as cancelling
 from engine.service.actions.moves import Moves
+from engine.service.converge_rounds import begin_round, check_continued
 from engine.service.dry_run import DryRun
 from engine.service.observations import repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
@@ -34,6 +35,8 @@ from engine.service.traversals.start import Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.fault_points import reach
+from engine.store.observer import drift_rows
+from engine.store.observer.converge_requests import PendingConverge
 from engine.store.resources.current_resources import read_existing
 from engine.store.stacks import stack_locks, stack_rows
 from engine.store.stacks.stack_lists import find_stack
@@ -201,10 +204,12 @@ class Stacks:
         request: StackRequest,
         warned: Findings | None = None,
         repair: Repair | None = None,
+        continued: PendingConverge | None = None,
     ) -> None:
         """Start a traversal toward the requested template; it supersedes one under way.
 
         warned: gets the warnings about the request. repair: of a policy, which supersedes nothing.
+        continued: a converge, whose next round this is, unless another process has begun it.
         Raises NotFound, Invalid, Conflict, LimitReached; RepairNotNeeded.
         """
         warned = Findings() if warned is None else warned
@@ -215,6 +220,8 @@ class Stacks:
             await self._moves.lock(conn, project, stack_id, request.moved, whole_tree=whole_tree)
             locked = await self._traversals.lock_root(conn, project, stack_id, "updated")
             excluded: Sequence[str] = ()
+            if continued is not None:
+                await check_continued(conn, continued)
             if repair is not None:
                 await check_repair(conn, locked, repair)
                 excluded = await read_requesters(conn, stack_id, locked.version, scales=False)
@@ -230,8 +237,11 @@ class Stacks:
                 drifted = repair.names if repair else selected
                 of = repair.resources if repair else None
                 repaired = await repair_drift(conn, stack_id, drifted, of)
-                if repair is not None and not repaired:
+                if (repair or continued) is not None and not repaired:
                     raise RepairNotNeeded
+                number = locked.traversal + 1
+                keyring = self._traversals.keyring
+                await begin_round(conn, locked, number, request, selected, keyring)
             current = await read_current_state(conn, stack_id, blueprint)
             await stack_rows.update_settings(
                 conn,
@@ -257,8 +267,10 @@ class Stacks:
             planned = await self._traversals.start_update(conn, desired, warned)
             quotas = self._traversals.limits.for_project(project).quotas
             await quotas.check_change(conn, project, planned)
-            if repair is not None and repair.limit is not None:
-                await quotas.check(conn, project, REPAIRS)
+            if repair is not None:
+                await drift_rows.mark_repair(conn, stack_id, desired.number)
+                if repair.limit is not None:
+                    await quotas.check(conn, project, REPAIRS)
         self._wake()
 
     async def delete(

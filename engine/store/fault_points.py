@@ -32,6 +32,8 @@ COMPLETION_POINTS = tuple(
 HOLD_POINTS = ("drift.before", "drift.after")
 #: Of the observer: watched hooks are replaced.
 WATCH_POINTS = ("renew.before", "renew.after")
+#: Of converges with several rounds: one ends, or the stack is observed.
+ROUND_POINTS = ("round.before", "round.after")
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
 #: In commands, not in servers.
 COMMANDS = ("reencrypt.page",)
@@ -40,6 +42,7 @@ KNOWN = (
     *DRIFT_POINTS,
     *HOLD_POINTS,
     *WATCH_POINTS,
+    *ROUND_POINTS,
     *COMPLETION_POINTS,
     *STAGE_POINTS,
     *COMMANDS,

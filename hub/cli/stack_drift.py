@@ -10,6 +10,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from engine.plan.drift import MAX_ROUNDS
 from headgate.errors import RequestError
 from hub.cli import (
     converge_rounds,
@@ -95,9 +96,9 @@ def converge(
         int,
         typer.Option(
             min=1,
-            max=converge_rounds.MAX_ROUNDS,
-            help="With --wait: observe the stack afterwards, and converge it again if it still "
-            "differs, at most so many times in total.",
+            max=MAX_ROUNDS,
+            help="Observe the stack afterwards, and converge it again if it still differs, at most "
+            "so many times in total.",
         ),
     ] = 1,
 ) -> None:
@@ -109,16 +110,15 @@ def converge(
         preview = ask_stack(server, name, "GET", "drift", "plan", query=query)
         print_result(preview, server.format, lambda: plan_output.render(name, preview))
         return
-    if rounds > 1 and not wait.any:
-        stop("--rounds needs --wait: a round starts after the end of the last one", ExitCode.USAGE)
     if rounds > 1 and plan:
         stop("--plan is of one round; leave out --rounds", ExitCode.USAGE)
-    body = {"converge": True, **request_bodies.partial_update(only, except_, ())}
+    repeated: Json = {"rounds": rounds} if rounds > 1 else True
+    body = {"converge": repeated, **request_bodies.partial_update(only, except_, ())}
     body |= request_bodies.plan_digest(plan)
 
     async def work(client: ApiClient) -> Outcome:
         stack = await find_stack(client, name)
-        return await converge_rounds.run_rounds(client, stack, body, wait, rounds)
+        return await converge_rounds.run_rounds(client, stack, body, wait)
 
     stack_change.finish(ask(server, work), server.format)
 
@@ -158,7 +158,17 @@ def _render(drift: Mapping[str, Json]) -> RenderableType:
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
     adopted = [Text(line) for line in adopted_lines(drift["adopted"])]
-    return Group(*table, *adopted, Text(tables.plain(summary(drift))))
+    rounds = [Text(tables.plain(line)) for line in round_lines(drift["converge"])]
+    return Group(*table, *adopted, *rounds, Text(tables.plain(summary(drift))))
+
+
+def round_lines(converge: Mapping[str, Json] | None) -> list[str]:
+    """A line about a converge with several rounds. Pure."""
+    if converge is None:
+        return []
+    number = f"round {converge['round']} of {converge['rounds']}"
+    reason = f": {converge['reason']}" if converge["reason"] else ""
+    return [f"The converge is {converge['state']}, {number}{reason}."]
 
 
 def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -27,6 +27,7 @@ from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.monitoring import ping
 from engine.store.maintenance.processes import Process
 from engine.store.observer.completions import CHANNEL as COMPLETE
+from engine.store.observer.converge_requests import CHANNEL as CONVERGE
 from engine.store.observer.observation_schedule import CHANNEL as OBSERVE
 from engine.store.read_database import ReadDatabase
 from engine.store.schema.upgrade import own_program
@@ -40,6 +41,7 @@ from engine.work.archive import ArchiveLoop
 from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
 from engine.work.completion_observer import CompletionObserver
+from engine.work.converge_rounds import ConvergeRounds
 from engine.work.drift_hooks import OBSERVER
 from engine.work.failover_check import FailoverCheck
 from engine.work.lifecycle_notifier import LifecycleNotifier
@@ -224,6 +226,9 @@ class Loops:
             endpoints=endpoints,
             watch_every=settings.hooks.watch_every,
         )
+        self.converge_rounds = ConvergeRounds(
+            self.database, self.engine.start_round, supervisor=self.supervisor
+        )
         self.completion_observer = CompletionObserver(
             self.database,
             self._types.registry,
@@ -353,12 +358,14 @@ class Loops:
         for channel, wake in (
             (OBSERVE, self.observer.wake),
             (COMPLETE, self.completion_observer.wake),
+            (CONVERGE, self.converge_rounds.wake),
         ):
             await stack.enter_async_context(self.database.listen(channel, wake))
         loops: dict[str, LoopRun] = {
             "observer": self.observer.run,
             "hook watch": self.observer.hook_watch.run,
             "completions": self.completion_observer.run,
+            "converge rounds": self.converge_rounds.run,
         }
         if self.notifications is not None:
             loops["notifications"] = self.notifications.run
@@ -385,6 +392,7 @@ class Loops:
         self.lifecycle.wake()
         self.observer.wake()
         self.completion_observer.wake()
+        self.converge_rounds.wake()
 
     def _wake_workers(self) -> None:
         """Wake the loops after a request, an answer or the end of a traversal."""

@@ -1,4 +1,5 @@
-"""A process dies at each commit of the observer: drift is reported once and repaired once."""
+"""A process dies at each commit of the observer: drift is reported once and repaired once, and each
+round of a converge is one update."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +10,7 @@ import aiohttp
 import asyncpg
 import pytest
 
-from engine.store.fault_points import DRIFT_POINTS
+from engine.store.fault_points import DRIFT_POINTS, ROUND_POINTS
 from tests.support.http_things import Things, serve_things, thing
 from tests.support.program import PATIENCE, Http, ServerProcess, eventually
 
@@ -81,6 +82,43 @@ async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
             assert things.requests["create"] == 3 and len(things.objects) == 2
     finally:
         await conn.close()
+        await asyncio.to_thread(server.stop)
+
+
+@pytest.mark.parametrize(
+    ("point", "times"), [(point, times) for point in ROUND_POINTS for times in (1, 2)]
+)
+async def test_a_death_between_rounds_of_a_converge_loses_and_doubles_none(
+    database_url: str, tmp_path: Path, things: Things, point: str, times: int
+) -> None:
+    """times: the observation of the stack is requested, or another round is decided."""
+    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        await asyncio.to_thread(server.start, fault=f"{point}:{times}:kill")
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, server.url)
+            await http.create("s", {"a": thing(things)})
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            (found,) = things.objects.values()
+            found["size"], things.relapses = 7, 1
+            await http.stack_request("POST", "s", "/actions", {"converge": {"rounds": 5}})
+
+            async def is_dead() -> bool:
+                return not server.is_running
+
+            await eventually(is_dead)
+            await asyncio.to_thread(server.start)
+
+            async def result() -> str | None:
+                converge = (await http.stack_request("GET", "s", "/drift"))["converge"]
+                return f"{converge['state']} {converge['round']}" if converge["reason"] else None
+
+            assert await eventually(result) == "complete 2"
+            assert things.requests["update"] == 2 and found["size"] == 1
+            versions = (await http.stack_request("GET", "s", "/versions"))["traversals"]
+            assert [one["action"] for one in versions] == ["UPDATE", "UPDATE", "CREATE"]
+    finally:
         await asyncio.to_thread(server.stop)
 
 

@@ -66,6 +66,11 @@ COMPLETION = """
 insert into completion (stack_id, operation_key, request_id, object_id, definition)
 values ($1, gen_random_uuid(), gen_random_uuid(), 'x', '{}')
 """
+CONVERGE = """
+insert into converge_request (stack_id, traversal, round, rounds, state, request, requested_by,
+                              requested_by_id)
+values ($1, 1, 1, 2, 'ended', '{}', 'ann', 'name:ann')
+"""
 
 
 async def create_and_delete_full_stack(
@@ -104,6 +109,7 @@ async def create_and_delete_full_stack(
     await until_started(world, "create", "a")
     # No request of the observer has it, so only a purge deletes it.
     await run.database.pool.execute(COMPLETION, UUID(response["stack"]["id"]))
+    await run.database.pool.execute(CONVERGE, UUID(response["stack"]["id"]))
     await collect_tables()
     path = f"/stacks/s/{response['stack']['id']}"
     assert (await run.call("POST", f"{path}/resources/a/signal", {"x": 1}))[0] == 200

@@ -9,6 +9,7 @@ from engine.hooks.rule import decode_rule, encode_rule
 from engine.hooks.rule_patterns import pattern_at
 from engine.hooks.rule_reader import Declaration
 from engine.plan.draft import ExistingResource, Options
+from engine.plan.drift import ConvergeRound
 from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
@@ -57,7 +58,7 @@ class DesiredState:
     for a plan with problems; False: its forbidden nodes fail. credential: the cloud credential that
     the operations use. parent_step: the step of the parent stack that starts this traversal; None
     for a root stack. header: of the stack, if it is known. excluded: as in `Rule`. moved: earlier
-    names by the names of resources that this change moves.
+    names by the names of resources that this change moves. round: of a converge with several.
     """
 
     stack_id: UUID
@@ -79,6 +80,7 @@ class DesiredState:
     header: StackHeader | None = None
     excluded: Sequence[str] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
+    round: ConvergeRound | None = None
 
     @property
     def size(self) -> int:

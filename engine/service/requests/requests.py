@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.errors import Finding, Findings
 from engine.plan.draft import AdoptedResource
+from engine.plan.drift import ConvergeRound
 from engine.principal import UNKNOWN_PRINCIPAL, Principal
 from engine.words import Json
 
@@ -38,8 +39,8 @@ class StackRequest:
     traversal; ``*``: all. hooks_add: full rules with ``at``, as in the environment's ``hooks``
     list, or ``resource:point`` texts; they apply to this traversal only. strict: warnings are
     errors. converge: an update also repairs resources that differ from their recorded state,
-    according to the last observation. credential: the cloud credential that the operations use.
-    warnings: about the keys of the request.
+    according to the last observation; round: of a converge that has several. credential: the cloud
+    credential that the operations use. warnings: about the keys of the request.
     """
 
     name: str = ""
@@ -66,6 +67,7 @@ class StackRequest:
     idempotency_key: str = ""
     strict: bool = False
     converge: bool = False
+    round: ConvergeRound | None = None
     credential: str = field(default="", repr=False)
     warnings: Sequence[Finding] = ()
 

@@ -2,7 +2,7 @@
 
 A rollback is a traversal toward the last complete template version, or, if there is none, toward an
 empty template. Stacks with `disable_rollback` have none, and neither have repairs of drift that a
-policy started or that act with a credential that their project has handed over.
+policy or an answer to a hook has started.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +25,7 @@ from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import savepoint
 from engine.store.encryption.secret_values import DecryptionFailed
+from engine.store.observer import drift_rows
 from engine.store.records import TemplateRecord
 from engine.store.resources import resource_rows
 from engine.store.resources.overrides import read_ended_overrides
@@ -106,9 +107,12 @@ async def end(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -
 
 
 async def _is_repair(conn: Connection, ended: TraversalToEnd, ending: EndingTraversal) -> bool:
-    """Whether the traversal is a repair of drift by a policy, or with a credential that its project
-    has handed over. A rollback would change more than what has drift."""
+    """Whether the traversal is a repair of drift by a policy or an answer to a hook. A rollback
+    would change more than what has drift. The other conditions are of those that a process of an
+    earlier release has started."""
     if ending.requested_by.id == OBSERVER.id:
+        return True
+    if await drift_rows.is_repair(conn, ended.stack_id, ended.traversal):
         return True
     return ending.has_credentials and await traversal_credentials.is_handed_over(
         conn, ended.stack_id, ended.traversal

@@ -17,6 +17,7 @@ from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOu
 from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy
 from engine.plan.draft import ExistingResource, Options, Plan
+from engine.plan.drift import ConvergeRound
 from engine.plan.gates import add_gates
 from engine.plan.labels import labels_without_node, set_labels
 from engine.plan.passes import plan, plan_in_place
@@ -285,6 +286,7 @@ class Traversals:
             ),
             moved=moved,
             wanted_plan=request.plan_digest,
+            round=request.round,
         )
 
     def _plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
@@ -366,7 +368,9 @@ class Traversals:
             view = await view_of_update(
                 conn, started, planned, desired.blueprint, rows, registry, overrides
             )
-        await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
+        await self._store(
+            conn, started, planned, inputs, warnings, view, desired.nested_context(), desired.round
+        )
         await _store_rules(conn, desired)
         await self._store_labels(conn, desired, planned, started.project)
         policy = None
@@ -575,9 +579,10 @@ class Traversals:
         warnings: Sequence[Finding],
         view: Mapping[str, Json] | None,
         nested_context: NestedContext,
+        number_of_round: ConvergeRound | None = None,
     ) -> None:
         """Store the traversal, its graph and its first event. view: stored with the stack's own
-        gate nodes, if the plan has any.
+        gate nodes, if the plan has any. number_of_round: of a converge with several.
         """
         stack_id, action, number = started.stack_id, started.action, started.number
         version = started.version
@@ -586,6 +591,10 @@ class Traversals:
             data["warnings"] = recorded_warnings(warnings)
         if planned.out_of_date:
             data["out_of_date"] = list(planned.out_of_date)
+        reason = f"Stack {action} started"
+        if number_of_round:
+            data["converge"] = number_of_round.as_json()
+            reason += f" ({number_of_round} of a converge)"
         await traversal_start.start_traversal(
             conn,
             project=started.project,
@@ -600,7 +609,7 @@ class Traversals:
                 type=f"headgate.stack.{action.lower()}.started",
                 action=action.value,
                 status="IN_PROGRESS",
-                reason=f"Stack {action} started",
+                reason=reason,
                 data=data,
             ),
             traceparent=TRACE.get(),

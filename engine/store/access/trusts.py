@@ -41,6 +41,8 @@ update trust t set due_at = statement_timestamp() + $1::interval
  where t.id in (select one.id from trust one
                  where one.due_at <= statement_timestamp()
                    and not exists (select from credential c where c.trust = one.id)
+                   and not exists (select from converge_request r
+                                    where r.trust = one.id and r.encrypted is not null)
                    and one.project not in (select s.project
                                              from credential c join stack s on s.id = c.stack_id
                                             where c.trust is null)

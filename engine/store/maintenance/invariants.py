@@ -25,6 +25,7 @@ with rows as (
     union all select stack_id from resource_snapshot union all select stack_id from breakpoint
     union all select stack_id from resource_signal union all select stack_id from credential
     union all select stack_id from archived_graph union all select stack_id from archive_queue
+    union all select stack_id from converge_request
     union all select stack_id from labelled_work union all select stack_id from stack_tag
 )
 select distinct r.stack_id from rows r

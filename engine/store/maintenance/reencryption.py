@@ -24,7 +24,7 @@ from engine.store.encryption.secret_values import (
     Secret,
 )
 from engine.store.fault_points import reach
-from engine.store.observer import observation_credentials
+from engine.store.observer import converge_requests, observation_credentials
 from engine.store.stacks.stack_locks import lock_stacks
 from engine.store.traversals import traversal_credentials
 from engine.words import Json
@@ -68,6 +68,7 @@ TABLES = (
                    ("properties", "metadata", "data")),
     EncryptedTable("completion", (_STACK, KeyColumn("operation_key")), ("definition", "result")),
     EncryptedTable("credential", (_STACK, KeyColumn("traversal", "integer")), (), ("encrypted",)),
+    EncryptedTable("converge_request", (_STACK,), (), ("encrypted",)),
     EncryptedTable("trust", (_ID,), (), ("encrypted",), of_stack=False),
     EncryptedTable("observation_credential", (_ID,), (), ("encrypted",), of_stack=False),
     EncryptedTable("subscription", (_ID,), ("secrets",), of_stack=False),
@@ -81,6 +82,7 @@ TABLES = (
 #: The scope of the encryption of texts.
 _TEXT_SCOPES: Mapping[str, Callable[[str, UUID], Scope]] = {
     "credential": traversal_credentials.scope,
+    "converge_request": converge_requests.scope,
     "trust": trusts.scope,
     "observation_credential": observation_credentials.scope,
 }

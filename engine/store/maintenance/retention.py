@@ -272,6 +272,8 @@ with sinks as (
     delete from completion where stack_id = any ($1)
 ), drift_hooks as (
     delete from drift_hook where stack_id = any ($1)
+), converges as (
+    delete from converge_request where stack_id = any ($1)
 )
 delete from stack where id = any ($1)
 """

@@ -172,6 +172,11 @@ select count(*) from traversal
  where stack_id = $1 and requested_by_id = $2 and action = 'UPDATE'
    and started_at > clock_timestamp() - interval '1 day'
 """
+#: The update repairs drift, for a policy or an answer to a hook.
+MARK_REPAIR = "update traversal set repairs_drift = true where stack_id = $1 and number = $2"
+IS_REPAIR = """
+select coalesce(repairs_drift, false) from traversal where stack_id = $1 and number = $2
+"""
 #: Of a stack and its nested stacks.
 READ_TREE = """
 select id from stack where (id = $1 or root_id = $1) and deleted_at is null
@@ -294,6 +299,16 @@ async def count_repairs(conn: Connection, stack_id: UUID, by: Principal) -> int:
     """The updates that a part of the engine has started within a day."""
     count: int = await conn.fetchval(COUNT_REPAIRS, stack_id, by.id)
     return count
+
+
+async def mark_repair(conn: Connection, stack_id: UUID, traversal: int) -> None:
+    """Record that an update repairs drift, for a policy or an answer to a hook."""
+    await conn.execute(MARK_REPAIR, stack_id, traversal)
+
+
+async def is_repair(conn: Connection, stack_id: UUID, traversal: int) -> bool:
+    """Whether `mark_repair` has recorded it."""
+    return bool(await conn.fetchval(IS_REPAIR, stack_id, traversal))
 
 
 async def read_tree(conn: Connection, root_id: UUID) -> list[UUID]:

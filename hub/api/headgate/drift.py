@@ -8,6 +8,7 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
+from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.resources.overrides import AdoptedValue
 from engine.weekly_window import WeeklyWindow
@@ -70,6 +71,15 @@ def policy_document(policy: ConvergencePolicy, now: datetime) -> responses.Conve
     }
 
 
+def converge_document(one: ConvergeStatus) -> responses.Converge:
+    return {
+        "round": one.number.round,
+        "rounds": one.number.rounds,
+        "state": one.state,
+        "reason": one.reason,
+    }
+
+
 def window_document(window: WeeklyWindow, now: datetime) -> responses.RepairWindow:
     opens = window.opens_at(now)
     return cast(
@@ -94,6 +104,7 @@ async def show(request: web.Request) -> web.Response:
             resources=[drift_document(one) for one in drift.resources],
             adopted=[_adopted_document(one) for one in drift.adopted],
             paused=explain_paused(drift.paused),
+            converge=converge_document(drift.converge) if drift.converge else None,
         )
     )
 

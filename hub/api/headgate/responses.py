@@ -10,6 +10,7 @@ from engine.store.observer.observation_credentials import STATES as STATES_OF_CR
 from engine.store.stacks.stack_overview import STATES
 from engine.words import (
     Action,
+    ConvergeState,
     Direction,
     FoundBy,
     Json,
@@ -431,7 +432,18 @@ class AdoptedValueOfResource(AdoptedValue):
     stack_id: Uuid
 
 
+class Converge(TypedDict):
+    """A converge with several rounds. `round`: the current or the last one."""
+
+    round: Count
+    rounds: Count
+    state: ConvergeState
+    reason: str
+
+
 class Drift(TypedDict):
+    """`converge`: null if the last change of the stack was none with several rounds."""
+
     observed_at: Time | None
     observing: bool
     observable_resources: Count
@@ -441,6 +453,7 @@ class Drift(TypedDict):
     resources: list[DriftedResource]
     adopted: list[AdoptedValueOfResource]
     paused: list[PausedObservation]
+    converge: Converge | None
 
 
 class ReportedChanges(TypedDict):

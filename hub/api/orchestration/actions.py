@@ -49,7 +49,7 @@ ACTIONS: Mapping[str, Act] = {
 #: An update that repairs drift.
 CONVERGE = "converge"
 #: Keys of the map of `converge`, as of an update.
-CONVERGE_KEYS = ("only", "except", "plan_digest", "hooks")
+CONVERGE_KEYS = ("only", "except", "plan_digest", "hooks", "rounds")
 
 
 async def _converge(request: web.Request, stack_id: UUID, options: Json) -> None:

@@ -21,6 +21,7 @@ from engine.errors import (
 )
 from engine.hot.environment.event_sinks import QUIET_HOURS, EventSink, read_event_sinks
 from engine.hot.syntax.document import DocumentLimits, read_document
+from engine.plan.drift import MAX_ROUNDS, ConvergeRound
 from engine.principal import Principal
 from engine.service import Move, StackRequest, check_tags
 from engine.words import Json
@@ -150,6 +151,7 @@ def stack_request(
         reason = "this server has no object store to read files from"
         values.findings.add("files_container", reason, "Send them in `files`.", "NotSupported")
     clear, add = _hooks(values)
+    converge, rounds = _converge(values)
     files = values.get("files", {}, dict)
     for name, text in files.items():
         if not isinstance(text, str):
@@ -176,7 +178,8 @@ def stack_request(
         requested_by=requested_by,
         idempotency_key=idempotency_key,
         strict=values.flag("strict") is True,
-        converge=values.flag("converge") is True,
+        converge=converge,
+        round=ConvergeRound(1, rounds) if rounds > 1 else None,
         credential=credential,
     )
     if adopt:
@@ -187,11 +190,33 @@ def stack_request(
     return replace(request, warnings=warnings)
 
 
+def _converge(values: _Body) -> tuple[bool, int]:
+    """Whether an update repairs drift, and in how many rounds: `converge` is a boolean or a map."""
+    options = values.value("converge")
+    if not isinstance(options, dict):
+        return values.flag("converge") is True, 1
+    for key in options:
+        if key != "rounds":
+            remedy = one_of(str(key), ("rounds",), "Known")
+            values.findings.add(f"converge.{key}", "is not a known key here", remedy)
+    rounds = options.get("rounds", 1)
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= MAX_ROUNDS:
+        reason = f"must be an integer from 1 to {MAX_ROUNDS}"
+        values.findings.add("converge.rounds", reason, f"Send at most {MAX_ROUNDS}.")
+        return True, 1
+    if rounds > 1 and values.value("plan_digest"):
+        remedy = "Leave out `plan_digest`, or `rounds`."
+        values.findings.add("converge.rounds", "a plan digest is of one round only", remedy)
+    return True, rounds
+
+
 def converge_request(
     options: Mapping[str, Json], requested_by: Principal, credential: str = ""
 ) -> StackRequest:
-    """The update that repairs drift. options: keys of an update. Raises Invalid."""
+    """The update that repairs drift. options: keys of an update, and `rounds`. Raises Invalid."""
     body = {**options, "converge": True}
+    if "rounds" in body:
+        body["converge"] = {"rounds": body.pop("rounds")}
     return stack_request(body, existing=True, requested_by=requested_by, credential=credential)
 
 

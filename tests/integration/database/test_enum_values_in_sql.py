@@ -38,6 +38,7 @@ _OF: Mapping[tuple[str, str], Sequence[Iterable[str]]] = {
             state for state in words.ObservedState if state is not words.ObservedState.PRESENT
         ),
     ),
+    ("converge_request", "state"): (words.ConvergeState,),
     ("drift_hook", "decision"): (DECISIONS,),
     ("hook", "state"): (words.HookState,),
     ("hook", "mode"): (words.Mode,),

@@ -211,6 +211,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0081_waiting_for_earlier_operations.sql",
         "0082_pending_deliveries.sql",
         "0083_tags_of_stacks.sql",
+        "0088_converge_requests.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

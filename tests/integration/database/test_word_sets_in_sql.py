@@ -43,6 +43,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
         CALLED,
         frozenset({State.DONE, State.FAILED}),  # operations that have ended by themselves
         frozenset(words.UNDER_WAY),
+        frozenset(words.PENDING_CONVERGE),
         frozenset({HookState.ANSWERED, HookState.EXPIRED}),
     ),
     "p_state": (ENDED, ACTIVE),

@@ -548,7 +548,10 @@ async def test_several_approvals_are_of_a_repair(run: Program, world: World) -> 
     found = await hook(run)
     assert found["allowed"] == ["continue", "reject"]
     status, error = await run.signal(found, "adopt")
-    assert status == 400 and "Allowed: continue, reject" in str(error), error
+    assert (status, error["error"]["type"]) == (400, "AnswerInvalid"), error
+    assert "the 2 approvals are of a repair" in str(error), error
+    assert "Change the template, answer continue to repair" in str(error), error
+    assert [one["id"] for one in await hooks(run)] == [found["id"]]
 
 
 async def test_other_hooks_do_not_allow_it(run: Program, world: World) -> None:

@@ -74,8 +74,10 @@ async def observe(run: Program) -> None:
     await observer_of(run).observe_due()
 
 
-async def created(run: Program, resources: Json, convergence: Json = HOLD, name: str = "s") -> None:
-    await run.create(name, resources, environment={"convergence": convergence})
+async def created(
+    run: Program, resources: Json, convergence: Json = HOLD, name: str = "s", **more: Json
+) -> None:
+    await run.create(name, resources, environment={"convergence": convergence}, **more)
     assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
 
 
@@ -160,6 +162,22 @@ async def test_continue_repairs_the_resource_and_what_depends_on_it(
     assert [one["id"] for one in await hooks(run)] == [second["id"]]
     assert len(await traversals(run)) == 2
     assert await hook_events(run) == [("waiting", "a"), ("waiting", "b"), ("answered", "a")]
+
+
+async def test_an_approved_repair_that_fails_is_not_rolled_back(run: Program, world: World) -> None:
+    """A rollback would change `c`, which has no drift."""
+    await created(run, {"a": thing(), "c": thing()}, disable_rollback=False)
+    world.observed["a"] = changed(7)
+    await observe(run)
+    found = await hook(run)
+    world.script("create", "a", Failed("no"))
+    assert (await run.signal(found, "continue"))[0] == 200
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_FAILED", await run.events("s")
+    actions = [
+        one["action"] for one in (await run.stack_request("GET", "s", "/versions"))["traversals"]
+    ]
+    assert actions == ["UPDATE", "CREATE"] and world.operations("c") == ["create"]
 
 
 async def test_an_approved_repair_is_of_the_drift_that_was_shown(

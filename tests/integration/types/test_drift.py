@@ -322,8 +322,8 @@ async def test_a_converge_is_repeated_until_the_stack_is_as_it_should_be(
     things.relapses = 2
     done = await run_process(run, "stack", "converge", "s", "--rounds", "5", "--wait")
     assert done.returncode == 0 and "UPDATE_COMPLETE" in done.stdout, done.stderr
-    assert "Round 2 of 5 is complete, and 1 resource still differs: a (changed)." in done.stderr
-    assert "Round 3" not in done.stderr
+    assert "The stack still differs. Round 3 of 5 has started." in done.stderr
+    assert "Round 4" not in done.stderr
     assert things.requests["update"] == 3 and things.objects[physical["a"]]["size"] == 1
     assert states(await observed(run)) == {}
 
@@ -335,7 +335,7 @@ async def test_a_repeated_converge_stops_at_its_limit(run: Program, things: Thin
     things.relapses = 100
     words = ("stack", "converge", "s", "--only", "a", "--rounds", "2", "--wait")
     refused = await run_command(run, *words, code=1)
-    assert "after 2 rounds, 1 resource still differs: a (changed). Find out what" in refused
+    assert "After round 2 of 2, 1 resource still differs: a (changed). Find out what" in refused
     assert things.requests["update"] == 2
     assert (await run.stack("s"))["stack_status"] == "UPDATE_COMPLETE"
     assert states(await observed(run)) == {"a": "changed", "b": "changed"}

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from hub.cli.converge_rounds import describe, repairable
 from hub.cli.main import app
-from hub.cli.stack_drift import adopted_lines, rows_of, summary
+from hub.cli.stack_drift import adopted_lines, round_lines, rows_of, summary
 
 RESOURCE: dict[str, Any] = {
     "path": "group/a", "state": "changed", "reason": "", "since": "s", "unrepaired": None,
@@ -64,36 +63,22 @@ def test_the_summary_says_what_was_observed_when(more: dict[str, Any], text: str
     assert found.startswith(text) or found.endswith(text)
 
 
-def found(path: str, state: str = "changed") -> dict[str, str]:
-    return {"path": path, "state": state}
-
-
-def test_another_round_is_for_what_the_plan_of_a_converge_changes() -> None:
-    """Not for resources that the stack does not own, or that the converge does not include."""
-    drift = {"resources": [found("a"), found("b"), found("c", "unknown"), found("g/0", "missing")]}
-    changes = {"unchanged": ["b"], "updated": ["a", "c", "g"], "replaced": ["g/0"]}
-    plan = {"resource_changes": {kind: [{"path": one} for one in paths]
-                                 for kind, paths in changes.items()}}  # fmt: skip
-    assert [one["path"] for one in repairable(drift, plan)] == ["a", "g/0"]
-    assert repairable({"resources": []}, plan) == []
-
-
-def test_a_sentence_names_the_first_resources_that_still_differ() -> None:
-    assert describe([found("a", "missing")]) == "1 resource still differs: a (missing)"
-    many = [found(name) for name in "abcdefg"]
-    assert describe(many).startswith("7 resources still differ: a (changed), b (changed), ")
-    assert describe(many).endswith("e (changed) and 2 more")
+def test_the_rounds_of_a_converge_are_a_line() -> None:
+    one = {"round": 2, "rounds": 3, "state": "observing", "reason": ""}
+    assert round_lines(None) == []
+    assert round_lines(one) == ["The converge is observing, round 2 of 3."]
+    ended = one | {"state": "incomplete", "reason": "a differs"}
+    assert round_lines(ended) == ["The converge is incomplete, round 2 of 3: a differs."]
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("--rounds", "2"), "--rounds needs --wait"),
         (("--rounds", "2", "--wait", "--plan", "0" * 64), "--plan is of one round"),
         (("--rounds", "11", "--wait"), "11 is not in the range 1<=x<=10"),
     ],
 )
-def test_rounds_need_an_end_that_the_command_waits_for(words: tuple[str, ...], text: str) -> None:
+def test_rounds_are_limited_and_have_no_plan(words: tuple[str, ...], text: str) -> None:
     run = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200"}).invoke
     done = run(app, ["stack", "converge", "web", *words])
     assert done.exit_code == 2 and text in done.output, done.output
