@@ -195,7 +195,7 @@ helm-schema: $(READY) ## write the settings into the schema of the Helm chart's 
 node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life
 
-# MkDocs has a separate environment. The site contains the scripts that draw its diagrams, search it and show the API.
+# MkDocs has a separate environment. With --quiet, --strict sees no warnings. The site contains the scripts that draw its diagrams, search it and show the API.
 $(DOCS): requirements/docs.lock | $(READY)
 	@echo "make: installing MkDocs in .docs"
 	@rm -rf .docs
@@ -217,7 +217,7 @@ $(SCRIPTS): requirements/docs-scripts.sha256 | $(READY)
 
 docs: $(DOCS) $(SCRIPTS) ## build the documentation site in build/docs, and check its links
 	@$(PYTHON) -m tools.openapi_script build/openapi.js
-	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict --quiet
+	@output=$$(NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict 2>&1) || { echo "$$output" >&2; exit 1; }
 
 wheels: $(READY) ## build the wheels headgate (server) and headgate-cli (command line and client) in build/wheels
 	@$(PYTHON) -m tools.wheels build/wheels

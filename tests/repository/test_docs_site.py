@@ -1,10 +1,20 @@
 """Links of the docs to files of the repository lead to their copies in the site."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tools.docs_site import REMOTE_SHIM, linked_files, replaced_links
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_navigation_has_every_page() -> None:
+    listed = re.findall(r"[\w./-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").glob("**/*.md")}
+    assert pages - set(listed) == set()
+    assert len(listed) == len(set(listed))
 
 
 @pytest.mark.parametrize(
