@@ -94,6 +94,11 @@ def server_secret(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
     return _token(key, b"headgate server " + stack_id.bytes + resource_id.bytes)
 
 
+def container_key(key: bytes, project: str, container: str) -> str:
+    """Return the key of the temporary URLs of a container that Headgate creates in a project."""
+    return _token(key, b"headgate container " + f"{project}/{container}".encode())
+
+
 def _token(key: bytes, what: bytes) -> str:
     digest = hmac.digest(key, what, hashlib.sha256)
     return base64_text(digest)

@@ -163,6 +163,7 @@ class Loops:
             cloud=self.authenticator.cloud(cloud_access(settings.resource_types.openstack)),
             max_signals=settings.quotas.signals_per_resource,
         )
+        keeper.connect(self._types.metadata_objects)
 
     def _create_engine(self, settings: Settings, limits: Limits) -> None:
         """The engine, and the loops of the role `engine`, which execute what it has planned."""
@@ -179,6 +180,7 @@ class Loops:
             # Any process may send the requests of the observer.
             polls=bool(settings.engine.labels),
             handed_over=self.authenticator.observation_credentials,
+            metadata_objects=self._types.metadata_objects,
         )
         ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
         self.worker = Worker(

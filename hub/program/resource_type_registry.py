@@ -14,12 +14,14 @@ from engine.types.contract import ResourceType
 from engine.types.http import Http, HttpSettings
 from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
+from engine.types.openstack.swift.server_objects import SwiftServerObjects
 from engine.types.openstack.swift.signal_objects import MAX_SIGNALS, SwiftSignals
 from engine.types.operator_credentials import Credential, Credentials
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
 from engine.types.remote_stack import Catalog, Endpoints, RemoteEndpoint, RemoteStack
 from engine.types.software import ServerUrls, SoftwareStore, software_types
+from engine.types.software.metadata_objects import MetadataObjects
 from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_context
 from hub.program.command_account import find_run_as
 from hub.settings.resource_types import (
@@ -71,6 +73,9 @@ class ProcessTypes:
         if settings.openstack.enabled and cloud is not None:
             used = Cloud(self._cloud_web, cloud)
         objects = SwiftSignals(used, max_signals) if used is not None else None
+        self.metadata_objects: MetadataObjects | None = (
+            SwiftServerObjects(used, servers.container_key) if used is not None else None
+        )
         credentials = Credentials(read_credentials(settings.http.credentials))
         self.registry: TypeRegistry = built_in(
             random.SystemRandom(),
@@ -85,7 +90,7 @@ class ProcessTypes:
                 self._trusted_web,
                 credentials,
             ),
-            *software_types(software_store, servers, objects),
+            *software_types(software_store, servers, objects, self.metadata_objects),
             *(openstack_types(used, software_store, servers) if used is not None else ()),
             *types,
             gate=gate,

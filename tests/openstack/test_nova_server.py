@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import aiohttp
 import pytest
 
 from tests.openstack.cloud import OpenStack, Project
@@ -323,3 +324,43 @@ async def test_a_failed_resize_says_why(run: Program, project: Project) -> None:
     assert "Resizing to 'm1.tiny' failed" in await reason(run, "s")
     assert "no fuel" in await reason(run, "s")
     await delete(run)
+
+
+async def test_a_server_polls_its_deployments_in_swift(
+    run: Program, openstack: OpenStack, project: Project
+) -> None:
+    """From its first boot: its user data have the URL. Nothing stays in Swift."""
+    openstack.start("swift")
+    properties = {
+        "user_data_format": "SOFTWARE_CONFIG",
+        "software_config_transport": "POLL_TEMP_URL",
+    }
+    resources = {
+        "a": server(**properties),
+        "script": {
+            "type": "OS::Heat::SoftwareConfig",
+            "properties": {"group": "script", "config": "echo one"},
+        },
+        "d": {
+            "type": "OS::Heat::SoftwareDeployment",
+            "properties": {
+                "server": {"get_resource": "a"},
+                "config": {"get_resource": "script"},
+                "signal_transport": "NO_SIGNAL",
+            },
+        },
+    }
+    output = {"agent": {"value": {"get_attr": ["a", "os_collect_config"]}}}
+    sent = {"stack_name": "s", "template": template(resources, outputs=output)}
+    status, response = await run.call("POST", "/stacks", sent)
+    assert status == 201, response
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await reason(run, "s", "d")
+    shown = (await run.stack_request("GET", "s", "/outputs/agent"))["output"]["output_value"]
+    url = shown["request"]["metadata_url"]
+    assert shown["collectors"] == ["request", "local"]
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        document = await response.json()
+    assert [one["config"] for one in document["deployments"]] == ["echo one"]
+    assert document["os-collect-config"] == shown
+    await delete(run)
+    assert not list(project.cloud.object_store.containers())

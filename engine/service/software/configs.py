@@ -6,9 +6,15 @@ A change of a deployment wakes the operation of its resource, if that waits for 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC
+from typing import Final
 from uuid import UUID
 
-from engine.errors import Finding, Invalid, NotFound
+import orjson
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import Finding, Invalid, NotFound, Unavailable
 from engine.missing_objects import no_config, no_deployment
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -24,7 +30,11 @@ from engine.store.software.deployment_resources import (
     find_server,
     lock_deployment_resource,
 )
+from engine.store.software.server_resources import find_server_resources
 from engine.store.software.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
+from engine.types.http_client import ServiceError
+from engine.types.software.deployed_server import OS_COLLECT_CONFIG
+from engine.types.software.metadata_objects import MetadataObjects, objects_of
 from engine.types.software.software_store import (
     Deployment,
     DeploymentResult,
@@ -32,6 +42,10 @@ from engine.types.software.software_store import (
     Publication,
 )
 from engine.words import Json, Status
+
+log: FilteringBoundLogger = structlog.get_logger()
+#: How often the metadata of a server are written again because they have changed meanwhile.
+MAX_WRITES: Final = 10
 
 
 class Software:
@@ -44,9 +58,12 @@ class Software:
         *,
         new_id: Callable[[], UUID],
         lists: ReadDatabase | None = None,
+        objects: MetadataObjects | None = None,
     ) -> None:
-        """lists: serves lists; None: the database does."""
+        """lists: serves lists; None: the database does. objects: the metadata of servers that are
+        objects; None: there is no object store."""
         self._database = database
+        self.objects = objects
         self._lists = lists or ReadDatabase(database)
         self._new_id = new_id
 
@@ -77,10 +94,18 @@ class Software:
                 raise _in_use(config_id)
 
     async def deploy(self, project: str, server_id: str, new: DeploymentChange) -> DeploymentRecord:
-        """Create a deployment. new: all fields except output_values."""
+        """Create a deployment. new: all fields except output_values. Raises Unavailable if the
+        server cannot be told of it."""
         async with self._database.transaction() as conn:
             await _lock_config(conn, project, new.config_id)
-            return await store.insert_deployment(conn, self._new_id(), project, server_id, new)
+            made = await store.insert_deployment(conn, self._new_id(), project, server_id, new)
+        try:
+            await self.push(project, server_id)
+        except ServiceError as error:
+            async with self._database.transaction() as conn:
+                await store.delete_deployment(conn, project, made.id)
+            raise _not_written(error) from None
+        return made
 
     async def deployment(self, project: str, deployment_id: UUID) -> DeploymentRecord:
         async with self._database.connection() as conn:
@@ -105,15 +130,26 @@ class Software:
             await notify_changed(conn, waiting, change)
         if found is None:
             raise no_deployment(deployment_id)
+        if change.config_id is not None or change.input_values is not None:
+            try:
+                await self.push(project, found.server_id)
+            except ServiceError as error:
+                raise _not_written(error) from None
         return found
 
     async def delete_deployment(self, project: str, deployment_id: UUID) -> None:
-        """Delete a deployment, and wake the operation that waits for it."""
+        """Delete a deployment, and wake the operation that waits for it. If the metadata of its
+        server cannot be written, the next change of them does."""
         async with self._database.transaction() as conn:
             waiting = await lock_deployment_resource(conn, project, deployment_id)
-            if not await store.delete_deployment(conn, project, deployment_id):
+            server_id = await store.delete_deployment(conn, project, deployment_id)
+            if server_id is None:
                 raise no_deployment(deployment_id)
             await notify_deleted(conn, waiting)
+        try:
+            await self.push(project, server_id)
+        except ServiceError as error:
+            log.warning("server_metadata.not_written", server=server_id, reason=error.public)
 
     async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
         """A copy of each deployed config, by name, with the deployment's values in its inputs."""
@@ -121,11 +157,74 @@ class Software:
             found = await store.configs_of_server(conn, project, server_id)
         return [replace(one, inputs=_with_values(values, one.inputs)) for one, values in found]
 
+    async def server_document(
+        self, project: str, server_id: str, metadata: Mapping[str, Json], settings: Json
+    ) -> bytes:
+        """As `SoftwareStore.server_document`."""
+        configs = await self.configs_of_server(project, server_id) if server_id else []
+        fields = [agent_config(one) for one in configs]
+        return orjson.dumps(agent_metadata(metadata, settings, fields))
+
+    async def push(self, project: str, server_id: str) -> bool:
+        """As `SoftwareStore.push`. Of several writers, the one that writes last has read last: each
+        reads again after it has written, until nothing has changed."""
+        objects, sent, written = self.objects, list[bytes](), True
+        if objects is None:
+            return True
+        for _ in range(MAX_WRITES):
+            async with self._database.connection() as conn:
+                servers = await find_server_resources(conn, project, server_id)
+            servers = [one for one in servers if objects_of(one.data)]
+            documents = [
+                await self.server_document(
+                    project, server_id, one.metadata, one.attributes.get(OS_COLLECT_CONFIG) or {}
+                )
+                for one in servers
+            ]
+            if documents == sent:
+                break
+            written = True
+            for one, document in zip(servers, documents, strict=True):
+                for target in objects_of(one.data):
+                    written = await objects.write(target, document) and written
+            sent = documents
+        return written
+
     async def server(self, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
         """A server resource of any project; the caller has authenticated with the resource's
         key."""
         async with self._database.connection() as conn:
             return await find_server(conn, stack_id, resource_id)
+
+
+def agent_config(config: ConfigRecord) -> dict[str, Json]:
+    """A config as agents read it."""
+    return {
+        "id": str(config.id),
+        "name": config.name,
+        "group": config.group,
+        "creation_time": f"{config.created_at.astimezone(UTC).isoformat()[:19]}Z",
+        "config": config.config,
+        "inputs": config.inputs,
+        "outputs": config.outputs,
+        "options": config.options,
+    }
+
+
+def agent_metadata(
+    of_template: Mapping[str, Json], settings: Mapping[str, Json], configs: Sequence[Json]
+) -> dict[str, Json]:
+    """The metadata of a server as its agent reads them. settings: of the agent."""
+    return {
+        **of_template,
+        "deployments": configs,
+        "os-collect-config": {**(of_template.get("os-collect-config") or {}), **settings},
+    }
+
+
+def _not_written(error: ServiceError) -> Unavailable:
+    reason = f"The metadata of the server could not be written: {error.public or error}"
+    return Unavailable(reason, place="server_id", remedy="Send the request again.")
 
 
 def _with_values(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:
@@ -196,6 +295,10 @@ class ConfigStore:
         self._database = database
         self._software = software
 
+    def connect(self, objects: MetadataObjects | None) -> None:
+        """objects: the metadata of servers that are objects, for `push`."""
+        self._software.objects = objects
+
     async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
         async with self._database.connection() as conn:
             await store.insert_config_once(conn, config_id, project, new)
@@ -242,6 +345,18 @@ class ConfigStore:
     async def unpublish(self, project: str, deployment_id: str) -> None:
         async with self._database.transaction() as conn:
             await deployment_resources.withdraw(conn, project, UUID(deployment_id))
+
+    async def server_document(
+        self,
+        project: str,
+        server_id: str,
+        metadata: Mapping[str, Json],
+        settings: Mapping[str, Json],
+    ) -> bytes:
+        return await self._software.server_document(project, server_id, metadata, settings)
+
+    async def push(self, project: str, server_id: str) -> bool:
+        return await self._software.push(project, server_id)
 
 
 def _change(

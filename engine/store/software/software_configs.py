@@ -59,7 +59,9 @@ update software_deployment
  where id = $1 and project = $2
 returning *
 """
-DELETE_DEPLOYMENT = "delete from software_deployment where id = $1 and project = $2 returning id"
+DELETE_DEPLOYMENT = """
+delete from software_deployment where id = $1 and project = $2 returning server_id
+"""
 CONFIGS_OF_SERVER = """
 select c.*, d.input_values, d.id as deployment_id
   from software_deployment d join software_config c on c.id = d.config_id
@@ -224,8 +226,10 @@ async def change_deployment(
     return _decrypt_deployment(row) if row else None
 
 
-async def delete_deployment(conn: Connection, project: str, deployment_id: UUID) -> bool:
-    return await conn.fetchval(DELETE_DEPLOYMENT, deployment_id, project) is not None
+async def delete_deployment(conn: Connection, project: str, deployment_id: UUID) -> str | None:
+    """Return the ID of its server; None: there is no such deployment."""
+    found: str | None = await conn.fetchval(DELETE_DEPLOYMENT, deployment_id, project)
+    return found
 
 
 async def configs_of_server(

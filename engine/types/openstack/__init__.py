@@ -28,17 +28,21 @@ from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
 from engine.types.openstack.octavia import octavia_types
 from engine.types.openstack.swift import swift_types
+from engine.types.openstack.swift.server_objects import SwiftServerObjects
 from engine.types.openstack.zaqar import zaqar_types
 from engine.types.software import ServerUrls, SoftwareStore
+from engine.types.software.deployed_server import ServerTransport
 
 
 def openstack_types(
     cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls
 ) -> list[ResourceType]:
     """The types of all services of a cloud. servers: the metadata URLs of servers."""
+    objects = SwiftServerObjects(cloud, servers.container_key)
+    transport = ServerTransport(servers, software_store, objects)
     core = [
         *neutron_types(cloud),
-        *nova_types(cloud, software_store, servers),
+        *nova_types(cloud, software_store, transport),
         *cinder_types(cloud),
     ]
     return [

@@ -8,9 +8,10 @@ from engine.types.software.configs import (
     SoftwareConfig,
     StructuredConfig,
 )
-from engine.types.software.deployed_server import DeployedServer, ServerUrls
+from engine.types.software.deployed_server import DeployedServer, ServerTransport, ServerUrls
 from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
 from engine.types.software.deployment_group import deployment_groups
+from engine.types.software.metadata_objects import MetadataObjects
 from engine.types.software.multipart import MultipartMime
 from engine.types.software.software_store import SoftwareStore
 
@@ -18,15 +19,18 @@ __all__ = ["ServerUrls", "SoftwareStore", "software_types"]
 
 
 def software_types(
-    software_store: SoftwareStore, servers: ServerUrls, objects: ObjectSignals | None = None
+    software_store: SoftwareStore,
+    servers: ServerUrls,
+    objects: ObjectSignals | None = None,
+    metadata_objects: MetadataObjects | None = None,
 ) -> list[ResourceType]:
-    """The software types. servers: the metadata URLs of servers. objects: signals that are objects;
-    None: there is no Swift."""
+    """The software types. servers: the metadata URLs of servers. objects, metadata_objects: signals
+    and metadata that are objects; None: there is no Swift."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
     return [
         *(type_(software_store) for type_ in configs),
         *(type_(software_store, objects) for type_ in deployments),
-        DeployedServer(servers),
+        DeployedServer(ServerTransport(servers, software_store, metadata_objects)),
         *deployment_groups(has_swift=objects is not None),
     ]

@@ -1,16 +1,18 @@
-"""OS::Heat::DeployedServer: an existing server, as the target of software deployments.
+"""OS::Heat::DeployedServer: an existing server, as the target of software deployments; and how the
+agents of servers get their metadata.
 
-The server polls for its deployments at a metadata URL, with its own access key and secret. Both are
+A server polls for its deployments at a metadata URL, with its own access key and secret. Both are
 derived from the IDs of the resource and its stack, not stored, and invalid once the resource is
-deleted.
+deleted. With POLL_TEMP_URL, it fetches them from an object that Headgate writes whenever they
+change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from engine.errors import Findings
-from engine.hooks.derived_tokens import TokenKeys, server_secret
+from engine.hooks.derived_tokens import TokenKeys, container_key, server_secret
 from engine.hot.schema.type_schema import (
     Attribute,
     Constraint,
@@ -19,17 +21,36 @@ from engine.hot.schema.type_schema import (
     TypeSchema,
     updatable,
 )
-from engine.types.contract import Call, Done, InternalType, Outcome
+from engine.types.contract import Call, Done, Failed, InternalType, Outcome
+from engine.types.http_client import ServiceError
+from engine.types.software.metadata_objects import (
+    OBJECTS,
+    POLL_TEMP_URL,
+    MetadataObject,
+    MetadataObjects,
+    default_name,
+    objects_of,
+    resource_prefix,
+)
+from engine.types.software.software_store import SoftwareStore
 from engine.words import Json
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/server_metadata.py).
 PATH = "/cfn/v1/"
 _ID = 32
 CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
-#: Transports of services that Headgate does not use.
-REFUSED = ("POLL_TEMP_URL", "ZAQAR_MESSAGE")
+#: The transport of a service that Headgate does not use.
+ZAQAR = "ZAQAR_MESSAGE"
+#: The sections of an agent's settings that belong to a transport.
+_SECTIONS = ("cfn", "heat", "request")
 #: A type with this attribute is a server: its metadata lists its deployments.
 OS_COLLECT_CONFIG = "os_collect_config"
+#: The property `deployment_swift_data` of servers.
+SWIFT_DATA_DESCRIPTION = f"The container and the object of {POLL_TEMP_URL}."
+SWIFT_DATA_FIELDS = {
+    "container": "Name of the container; by default one of the server's own.",
+    "object": "Name of the object; by default a new one.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +73,28 @@ class ServerUrls:
         """The secrets from all accepted versions of the key."""
         return [server_secret(key, stack_id, resource_id) for key in self.keys.for_signals]
 
-    def collector_settings(self, call: Call) -> dict[str, Json]:
-        """The settings of a server's os-collect-config.
+    def container_key(self, project: str, container: str) -> str:
+        """The key of the temporary URLs of a container that Headgate creates."""
+        return container_key(self.keys.newest, project, container)
+
+    def collector_settings(self, call: Call, read_url: str = "") -> dict[str, Json]:
+        """The settings of a server's os-collect-config. read_url: of its metadata, with
+        POLL_TEMP_URL.
 
         Those of the former transport become null, so that the agent removes them.
         """
-        section, settings = self._settings(call)
+        section, settings = self._settings(call, read_url)
         before = call.attributes.get(OS_COLLECT_CONFIG) or {}
         cleared = {
             name: dict.fromkeys(before[name])
-            for name in ("cfn", "heat")
+            for name in _SECTIONS
             if name != section and isinstance(before.get(name), dict)
         }
         return {"collectors": [section, "local"], section: settings, **cleared}
 
-    def _settings(self, call: Call) -> tuple[str, dict[str, Json]]:
+    def _settings(self, call: Call, read_url: str) -> tuple[str, dict[str, Json]]:
+        if call.properties["software_config_transport"] == POLL_TEMP_URL:
+            return "request", {"metadata_url": read_url}
         if call.properties["software_config_transport"] == HEAT:
             return "heat", {
                 "auth_url": self.keystone,
@@ -81,16 +109,6 @@ class ServerUrls:
             "stack_name": call.stack_name,
             "path": f"{call.resource_name}.Metadata",
         }
-
-    def transport_error(self, properties: Mapping[str, Json]) -> tuple[str, str] | None:
-        """The reason and the remedy if the transport of a server's metadata cannot be used."""
-        transport = properties.get("software_config_transport")
-        remedy = f"Use {CFN}, which has its own credentials."
-        if transport in REFUSED:
-            return f"{transport} needs a service that Headgate does not use", remedy
-        if transport == HEAT and not self.keystone:
-            return f"{HEAT} needs Keystone, which this server does not use", remedy
-        return None
 
 
 def access_key(stack_id: UUID, resource_id: UUID) -> str:
@@ -107,6 +125,107 @@ def owner_of(key: str) -> tuple[UUID, UUID] | None:
     return (stack_id, resource_id) if key == access_key(stack_id, resource_id) else None
 
 
+@dataclass(frozen=True, slots=True)
+class AgentConnection:
+    """What connects an agent. settings: of its os-collect-config. objects: with its metadata, the
+    one that it uses first; they belong to the data of the resource."""
+
+    settings: Mapping[str, Json] = field(repr=False)
+    objects: Sequence[MetadataObject] = ()
+
+    @property
+    def data(self) -> dict[str, Json]:
+        return {OBJECTS: [one.as_json() for one in self.objects]} if self.objects else {}
+
+
+class ServerTransport:
+    """How the agents of servers get their metadata. objects: None: there is no object store."""
+
+    def __init__(
+        self, urls: ServerUrls, store: SoftwareStore, objects: MetadataObjects | None = None
+    ) -> None:
+        self.urls = urls
+        self._store = store
+        self._objects = objects
+
+    @property
+    def has_objects(self) -> bool:
+        return self._objects is not None
+
+    def check(self, properties: Mapping[str, Json], place: str, findings: Findings) -> None:
+        """Report a transport that cannot be used."""
+        transport = properties.get("software_config_transport")
+        place, remedy = f"{place}.software_config_transport", _REMEDY
+        if transport == ZAQAR or (transport == POLL_TEMP_URL and self._objects is None):
+            reason = f"{transport} needs a service that Headgate does not use"
+            findings.add(place, reason, remedy)
+        elif transport == HEAT and not self.urls.keystone:
+            reason = f"{HEAT} needs Keystone, which this server does not use"
+            findings.add(place, reason, remedy)
+
+    def uses_objects(self, call: Call) -> bool:
+        """Whether the metadata of a server are objects, or were."""
+        transport = call.properties.get("software_config_transport")
+        return self._objects is not None and (transport == POLL_TEMP_URL or OBJECTS in call.data)
+
+    def read_connection(self, call: Call, data: Mapping[str, Json]) -> AgentConnection:
+        """The connection as it is. data: of the resource."""
+        objects = objects_of(data)
+        url = objects[0].read_url if objects else ""
+        return AgentConnection(self.urls.collector_settings(call, url), objects)
+
+    async def connect(self, call: Call, server_id: str) -> AgentConnection:
+        """Create the object of the metadata, if the transport needs one, and write all objects of
+        the server. server_id: empty before it exists. Raises ServiceError."""
+        store = self._objects
+        if store is None or not self.uses_objects(call):
+            return AgentConnection(self.urls.collector_settings(call))
+        objects = objects_of(call.data)
+        url = ""
+        if call.properties.get("software_config_transport") == POLL_TEMP_URL:
+            wanted = await store.create(call, *_names(call, objects))
+            others = [one for one in objects if _key(one) != _key(wanted)]
+            objects, url = [wanted, *others], wanted.read_url
+        settings = self.urls.collector_settings(call, url)
+        document = await self._store.server_document(
+            call.project, server_id, call.metadata or {}, settings
+        )
+        for number, one in enumerate(objects):
+            written = await store.write(one, document)
+            if not written and url and not number:
+                reason = "Swift does not accept the temporary URL of the server's metadata"
+                raise ServiceError(f"{reason}. {_KEY_REMEDY}", retry=True, public=reason)
+        return AgentConnection(settings, objects)
+
+    async def remove(self, call: Call) -> None:
+        """Delete the objects of a server. Raises ServiceError."""
+        if self._objects is None or not self.uses_objects(call):
+            return
+        given = call.properties.get("deployment_swift_data") or {}
+        known = [_key(one) for one in objects_of(call.data)]
+        if given.get("container"):
+            known.append((given["container"], given.get("object") or ""))
+        await self._objects.remove(call, known, resource_prefix(call))
+
+
+_REMEDY = f"Use {CFN}, which has its own credentials."
+_KEY_REMEDY = "Check the key of its container: X-Container-Meta-Temp-URL-Key."
+
+
+def _key(one: MetadataObject) -> tuple[str, str]:
+    return one.container, one.name
+
+
+def _names(call: Call, objects: Sequence[MetadataObject]) -> tuple[str, str]:
+    """(container, object) that the template names, or those of before."""
+    given = call.properties.get("deployment_swift_data") or {}
+    before = next((one for one in objects if one.container == given.get("container")), None)
+    if not given.get("container") and objects:
+        before = objects[0] if objects[0].container.startswith(resource_prefix(call)) else None
+    container = given.get("container") or (before.container if before else default_name(call))
+    return container, given.get("object") or (before.name if before else default_name(call))
+
+
 class DeployedServer(InternalType):
     replaces_tainted = False
     schema = TypeSchema(
@@ -119,15 +238,17 @@ class DeployedServer(InternalType):
                 Kind.STRING,
                 "How the agent polls for its metadata.",
                 default=CFN,
-                constraints=(Constraint("allowed_values", allowed=(CFN, HEAT, *REFUSED)),),
+                constraints=(
+                    Constraint("allowed_values", allowed=(CFN, HEAT, POLL_TEMP_URL, ZAQAR)),
+                ),
             ),
             "deployment_swift_data": updatable(
                 Kind.MAP,
-                "Accepted for compatibility with Heat; no effect.",
+                SWIFT_DATA_DESCRIPTION,
                 default={},
                 fields={
-                    name: Property(Kind.STRING, constraints=(Constraint("length", min=1),))
-                    for name in ("container", "object")
+                    name: Property(Kind.STRING, text, constraints=(Constraint("length", min=1),))
+                    for name, text in SWIFT_DATA_FIELDS.items()
                 },
             ),
         },
@@ -139,25 +260,44 @@ class DeployedServer(InternalType):
         },
     )
 
-    def __init__(self, urls: ServerUrls) -> None:
-        self._urls = urls
+    def __init__(self, transport: ServerTransport) -> None:
+        self._transport = transport
+        self.uses_credential = transport.has_objects
 
-    def create(self, call: Call) -> Outcome:
-        return self._done(call, str(call.operation_key))
+    def needs_credential(self, call: Call) -> bool:
+        return self._transport.uses_objects(call)
 
-    def update(self, call: Call) -> Outcome:
-        return self._done(call, call.physical_id)
+    async def create(self, call: Call) -> Outcome:
+        return await self._connect(call, str(call.operation_key))
 
-    def adopt(self, call: Call) -> Outcome:
-        return self._done(call, call.physical_id)
+    async def update(self, call: Call) -> Outcome:
+        return await self._connect(call, call.physical_id)
+
+    async def adopt(self, call: Call) -> Outcome:
+        return await self._connect(call, call.physical_id)
+
+    async def delete(self, call: Call) -> Outcome:
+        try:
+            await self._transport.remove(call)
+        except ServiceError as error:
+            return _failed(call, error, call.physical_id)
+        return Done(None)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        if (error := self._urls.transport_error(properties)) is not None:
-            findings.add(f"{place}.software_config_transport", *error)
+        self._transport.check(properties, place, findings)
 
-    def _done(self, call: Call, physical_id: str | None) -> Done:
+    async def _connect(self, call: Call, physical_id: str | None) -> Outcome:
+        try:
+            connection = await self._transport.connect(call, physical_id or "")
+        except ServiceError as error:
+            return _failed(call, error, physical_id)
         name = call.properties.get("name") or call.data.get("name") or call.own_name
-        attributes = {"name": name, OS_COLLECT_CONFIG: self._urls.collector_settings(call)}
-        return Done(physical_id, attributes, {"name": call.data.get("name") or call.own_name})
+        attributes = {"name": name, OS_COLLECT_CONFIG: connection.settings}
+        data = {"name": call.data.get("name") or call.own_name, **connection.data}
+        return Done(physical_id, attributes, data)
+
+
+def _failed(call: Call, error: ServiceError, physical_id: str | None) -> Failed:
+    return Failed(str(error), physical_id, call.data, error.retry, public_reason=error.public)

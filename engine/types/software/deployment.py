@@ -15,12 +15,14 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.http_client import ServiceError
 from engine.types.object_signals import (
+    POLL_PAUSE,
     TEMP_URL,
     ObjectSignals,
     ReceivesObjects,
     object_name,
     parse_body,
 )
+from engine.types.operation_outcomes import next_poll
 from engine.types.software.agent_protocol import (
     NO_SIGNAL,
     MissingInput,
@@ -54,8 +56,13 @@ from engine.words import Json, Status
 _FAILED = "Deployment to server failed"
 _NO_DEPLOYMENT = "Deployment not found"
 _WAITING = "The server has not answered yet"
-#: The progress of an operation after publication.
+_NO_OBJECT = (
+    "Swift does not accept the temporary URL of the server's metadata any more. Mark the server as"
+    " unhealthy, and update the stack."
+)
+#: The progress of an operation after publication, and of a delete after the end of the deployment.
 _PUBLISHED: Json = {"published": True}
+_WITHDRAWN = "withdrawn"
 #: In the data of a failed deployment: its properties, and their key in data of earlier releases.
 _PROPERTIES, _OLD_PROPERTIES = "properties", "said"
 #: A signal ends the wait earlier. The stack's timeout counts only waits that have an end.
@@ -94,6 +101,8 @@ class SoftwareDeployment(ReceivesObjects):
         return await self._deploy(call, "RESUME")
 
     async def delete(self, call: Call) -> Outcome:
+        if _WITHDRAWN in (call.progress or {}):
+            return await self._withdraw(call)
         call = _with_kept_properties(call)
         outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
         if not isinstance(outcome, Done):
@@ -104,6 +113,22 @@ class SoftwareDeployment(ReceivesObjects):
             return _failed(call, error)
         # Last: until then, the deployment shows a repeated delete that its config was run.
         await self._software_store.unpublish(call.project, _id_of(call))
+        return await self._withdraw(call)
+
+    async def _withdraw(self, call: Call) -> Outcome:
+        """Write the metadata of the server without the deployment. A server without its object has
+        none that are out of date."""
+        progress = call.progress or {}
+        server = progress.get(_WITHDRAWN) or call.properties.get("server")
+        if not server or call.superseded or call.cancelled:
+            return Done(None)
+        try:
+            await self._software_store.push(call.project, server)
+        except ServiceError as error:
+            tries = progress.get("tries", 0)
+            until = next_poll(call.now, tries, POLL_PAUSE)
+            waits = {_WITHDRAWN: server, "tries": tries + 1}
+            return Wait(until, waits, str(error), public_reason=error.public)
         return Done(None)
 
     async def check(self, call: Call) -> Outcome:
@@ -179,6 +204,13 @@ class SoftwareDeployment(ReceivesObjects):
             reason="Not waiting for outputs signal" if silent else "Deploy data available",
         )
         await self._software_store.publish(call.project, published)
+        try:
+            written = await self._software_store.push(call.project, published.server_id)
+        except ServiceError as error:
+            return _failed(call, error)
+        if not written and action != "DELETE":
+            data = {_PROPERTIES: dict(call.properties)}
+            return Failed(_NO_OBJECT, _id_of(call), data, public_reason=_NO_OBJECT)
         if silent:
             return _done(call, config, deployment)
         if self._uploads_to(call) is not None:

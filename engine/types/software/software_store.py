@@ -90,3 +90,17 @@ class SoftwareStore(Protocol):
 
     async def unpublish(self, project: str, deployment_id: str) -> None:
         """Remove the deployment from its server, if it exists."""
+
+    async def server_document(
+        self,
+        project: str,
+        server_id: str,
+        metadata: Mapping[str, Json],
+        settings: Mapping[str, Json],
+    ) -> bytes:
+        """The metadata of a server for its agent: those of the template, its deployments, and the
+        settings of the agent."""
+
+    async def push(self, project: str, server_id: str) -> bool:
+        """Write the metadata of a server to its objects, if it has any (POLL_TEMP_URL). False: one
+        does not exist any more. Raises ServiceError."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.hot.expressions.masking import MASK
 from engine.missing_objects import no_config
 from engine.service import Engine
+from engine.service.software.configs import agent_metadata
 from engine.store.software.software_configs import ConfigRecord
 from engine.types.software.agent_protocol import SIGNAL_ID
 from engine.types.software.deployed_server import OS_COLLECT_CONFIG
@@ -194,11 +195,8 @@ async def server_metadata(
     of_template = server.metadata or {}
     settings = (server.attributes or {}).get(OS_COLLECT_CONFIG) or {} if secrets else {}
     configs = await engine.software.configs_of_server(project, server.physical_id or "")
-    return {
-        **of_template,
-        "deployments": [config_document(config, secrets=secrets) for config in configs],
-        "os-collect-config": {**(of_template.get("os-collect-config") or {}), **settings},
-    }
+    deployed = [config_document(config, secrets=secrets) for config in configs]
+    return agent_metadata(of_template, settings, deployed)
 
 
 _P = "/v1/{project}/software_configs"

@@ -10,18 +10,19 @@ from engine.types.openstack.nova.server import Server
 from engine.types.openstack.nova.server_group import ServerGroup
 from engine.types.openstack.quota import Quota
 from engine.types.openstack.services import COMPUTE
-from engine.types.software import ServerUrls, SoftwareStore
+from engine.types.software import SoftwareStore
+from engine.types.software.deployed_server import ServerTransport
 
 #: The newest version of Nova's API that has all limits of the schema.
 QUOTA_VERSION = "compute 2.35"
 
 
 def nova_types(
-    cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls
+    cloud: Cloud, software_store: SoftwareStore, transport: ServerTransport
 ) -> list[ResourceType]:
-    """servers: the metadata URLs, for the agents in servers."""
+    """transport: how the agents in servers get their metadata."""
     return [
-        Server(cloud, software_store, servers),
+        Server(cloud, software_store, transport),
         KeyPair(cloud),
         ServerGroup(cloud),
         Flavor(cloud),

@@ -13,6 +13,7 @@ from engine.errors import Findings
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
+from engine.types.http_client import ServiceError
 from engine.types.live_object import LiveObject
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud, Session, id_of, segment
@@ -54,7 +55,12 @@ from engine.types.openstack.nova.user_data import (
 from engine.types.openstack.operation_marker import MARKER, check_metadata
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import COMPUTE, IMAGE, NETWORK
-from engine.types.software.deployed_server import OS_COLLECT_CONFIG, ServerUrls
+from engine.types.software.deployed_server import (
+    OS_COLLECT_CONFIG,
+    AgentConnection,
+    ServerTransport,
+)
+from engine.types.software.metadata_objects import OBJECTS
 from engine.types.software.multipart import is_config_id
 from engine.types.software.software_store import SoftwareStore
 from engine.words import Json, ResourceId
@@ -72,11 +78,13 @@ class Server(CloudType):
     cancellable = True
     schema = replace(SERVER, snapshots=True, steps=STEPS)
 
-    def __init__(self, cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls) -> None:
-        """servers: the metadata URLs, for the agents in servers."""
+    def __init__(
+        self, cloud: Cloud, software_store: SoftwareStore, transport: ServerTransport
+    ) -> None:
+        """transport: how the agents in servers get their metadata."""
         super().__init__(cloud)
         self._software_store = software_store
-        self._servers = servers
+        self._transport = transport
         self._ports = ServerPorts()
         self.constraints = compute_constraints(cloud)
 
@@ -87,6 +95,7 @@ class Server(CloudType):
             "ports": progress.get("ports") or [],
             PORT_NAMES: port_names(call),
             "marker": call.operation_key.hex,
+            **{name: progress[name] for name in (OBJECTS,) if name in progress},
         }
         if call.cancelled:
             return await run_guarded(call, lambda: self._cancellation(call, data), None, data)
@@ -156,8 +165,7 @@ class Server(CloudType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        if (error := self._servers.transport_error(properties)) is not None:
-            findings.add(f"{place}.software_config_transport", *error)
+        self._transport.check(properties, place, findings)
         networks = properties.get("networks") or []
         for number, one in enumerate(networks):
             allocates = isinstance(one, Mapping) and one.get("allocate_network")
@@ -185,10 +193,13 @@ class Server(CloudType):
         found = await _find_marked(session, name, call.operation_key.hex) if call.repeated else None
         if found is not None:
             ports = await self._ports.of_operation(session, call)
-            return proceed(call, {"id": id_of(COMPUTE, found), "ports": ports})
+            connected = await self._connect(call, "")
+            begun = {"id": id_of(COMPUTE, found), "ports": ports}
+            return proceed(call, {**begun, **connected.data})
         if (reason := _properties_error(call.properties)) is not None:
             return Failed(reason, public_reason=reason)
-        user_data = await self._user_data(call)
+        connected = await self._connect(call, "")
+        user_data = await self._build_user_data(call, connected)
         if isinstance(user_data, Failed):
             return user_data
         flavor = await find_flavor(session, call.properties["flavor"])
@@ -208,7 +219,8 @@ class Server(CloudType):
                 COMPUTE, "/servers", "server", "create the server", request,
                 microversion_of(call.properties),
             )  # fmt: skip
-        return proceed(call, {"id": id_of(COMPUTE, created), "ports": ports})
+        begun = {"id": id_of(COMPUTE, created), "ports": ports}
+        return proceed(call, {**begun, **connected.data})
 
     async def _cancellation(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         """The failure of a cancelled create, with the server that a lost call may have created."""
@@ -255,7 +267,22 @@ class Server(CloudType):
     def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
         return server_state.judge(found, {ACTIVE}, "create").progress is not ObjectProgress.PENDING
 
+    async def _connect(self, call: Call, server_id: str) -> AgentConnection:
+        """The connection of the agent, if the server has one. Raises CloudError."""
+        if call.properties.get("user_data_format") != SOFTWARE_CONFIG:
+            return AgentConnection({})
+        try:
+            return await self._transport.connect(call, server_id)
+        except CloudError:
+            raise
+        except ServiceError as error:
+            raise CloudError(str(error), retry=error.retry, public=error.public) from None
+
     async def _user_data(self, call: Call) -> str | Failed:
+        """The user data of a rebuild."""
+        return await self._build_user_data(call, await self._connect(call, call.physical_id or ""))
+
+    async def _build_user_data(self, call: Call, connected: AgentConnection) -> str | Failed:
         properties = call.properties
         form = str(properties.get("user_data_format") or CFN_TOOLS)
         text = str(properties.get("user_data") or "")
@@ -265,9 +292,9 @@ class Server(CloudType):
                 reason = "user_data names a software config that is a map, not text"
                 return Failed(reason, public_reason=reason)
             text = str(config.config) if config is not None else text
-        settings = self._servers.collector_settings(call) if form == SOFTWARE_CONFIG else {}
+        url = self._transport.urls.url
         built = build_user_data(
-            form, text, call.operation_key, settings, self._servers.url, call.metadata
+            form, text, call.operation_key, connected.settings, url, call.metadata
         )
         too_large = size_error(built)
         return Failed(too_large, public_reason=too_large) if too_large else built
@@ -277,7 +304,17 @@ class Server(CloudType):
         result = await ServerUpdate(session, call, self._ports, self._user_data).run()
         if not isinstance(result, UpdatedServer):
             return result
-        return await self._done(session, call, result.server, result.data)
+        return await self._connect_and_end(session, call, result.server, result.data)
+
+    async def _connect_and_end(
+        self,
+        session: Session,
+        call: Call,
+        server: Mapping[str, Json],
+        data: Mapping[str, Json],
+    ) -> Done:
+        connected = await self._connect(call, id_of(COMPUTE, server))
+        return await self._done(session, call, server, {**data, **connected.data})
 
     # Other operations
 
@@ -292,6 +329,8 @@ class Server(CloudType):
         if server is not None and not server_state.is_gone(server):
             return await self._delete_again(session, call, server)
         await self._ports.delete(session, await self._ports.find_own(session, data))
+        if call.properties.get("user_data_format") == SOFTWARE_CONFIG or OBJECTS in data:
+            await self._transport.remove(call)
         return Done(None)
 
     async def _delete_again(
@@ -333,7 +372,7 @@ class Server(CloudType):
         if server is None:
             return Failed(f"there is no server {call.physical_id}", None, public_reason=_GONE)
         data = {"name": str(server.get("name")), "ports": [], **call.data}
-        return await self._done(session, call, server, data)
+        return await self._connect_and_end(session, call, server, data)
 
     async def _act(self, call: Call, action: str, wanted: str) -> Outcome:
         session = self._cloud.session(call.credential)
@@ -396,7 +435,7 @@ class Server(CloudType):
             "console_urls": {},
         }
         if call.properties.get("user_data_format") == SOFTWARE_CONFIG:
-            attributes[OS_COLLECT_CONFIG] = self._servers.collector_settings(call)
+            attributes[OS_COLLECT_CONFIG] = self._transport.read_connection(call, data).settings
         kept = {
             **data,
             "flavor": server_state.flavor_name(server),

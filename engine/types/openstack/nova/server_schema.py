@@ -8,6 +8,7 @@ from engine.hot.schema.type_schema import (
     TypeSchema,
     updatable,
 )
+from engine.types.software.deployed_server import SWIFT_DATA_DESCRIPTION, SWIFT_DATA_FIELDS
 
 SERVER = TypeSchema(
     "OS::Nova::Server",
@@ -126,17 +127,11 @@ SERVER = TypeSchema(
         ),
         "deployment_swift_data": updatable(
             Kind.MAP,
-            "Accepted for compatibility with Heat; no effect.",
+            SWIFT_DATA_DESCRIPTION,
             default={},
             fields={
-                "container": Property(
-                    Kind.STRING,
-                    "Name of the container.",
-                    constraints=(Constraint("length", min=1),),
-                ),
-                "object": Property(
-                    Kind.STRING, "Name of the object.", constraints=(Constraint("length", min=1),)
-                ),
+                name: Property(Kind.STRING, text, constraints=(Constraint("length", min=1),))
+                for name, text in SWIFT_DATA_FIELDS.items()
             },
         ),
         "diskConfig": Property(

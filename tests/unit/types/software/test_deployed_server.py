@@ -7,23 +7,34 @@ import pytest
 
 from engine.hooks.derived_tokens import TokenKeys
 from engine.types.contract import Done
-from engine.types.software.deployed_server import DeployedServer, ServerUrls, access_key, owner_of
+from engine.types.software.deployed_server import (
+    DeployedServer,
+    ServerTransport,
+    ServerUrls,
+    access_key,
+    owner_of,
+)
 from engine.words import Json
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of
+from tests.unit.types.software.in_memory import InMemoryStore
 
 URLS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h", "http://keystone/v3")
 RESOURCE = UUID(int=2)
 
 
-def create(properties: Json, **more: Json) -> Done:
-    type_ = DeployedServer(URLS)
-    outcome = type_.create(a_call(type_, properties, **more))
+def type_of(urls: ServerUrls = URLS) -> DeployedServer:
+    return DeployedServer(ServerTransport(urls, InMemoryStore()))
+
+
+async def create(properties: Json, **more: Json) -> Done:
+    type_ = type_of()
+    outcome = await type_.create(a_call(type_, properties, **more))
     assert isinstance(outcome, Done)
     return outcome
 
 
-def test_the_agent_authenticates_with_its_own_key() -> None:
-    done = create({})
+async def test_the_agent_authenticates_with_its_own_key() -> None:
+    done = await create({})
     assert done.physical_id == str(KEY)
     assert done.attributes == {
         "name": "s-r-111111112222",
@@ -53,9 +64,9 @@ def test_each_server_has_its_own_key() -> None:
         assert owner_of(key) is None
 
 
-def test_the_keystone_transport_clears_the_settings_of_other_transports() -> None:
-    before = create({})
-    type_ = DeployedServer(URLS)
+async def test_the_keystone_transport_clears_the_settings_of_other_transports() -> None:
+    before = await create({})
+    type_ = type_of()
     call = a_call(
         type_,
         {"software_config_transport": "POLL_SERVER_HEAT", "name": "web"},
@@ -64,7 +75,7 @@ def test_the_keystone_transport_clears_the_settings_of_other_transports() -> Non
         data=before.data,
         operation_key=UUID(int=7),
     )
-    after = type_.update(call)
+    after = await type_.update(call)
     assert isinstance(after, Done)
     assert after.physical_id == before.physical_id
     assert after.attributes["name"] == "web"
@@ -80,11 +91,11 @@ def test_the_keystone_transport_clears_the_settings_of_other_transports() -> Non
     assert set(asking["cfn"].values()) == {None}
 
 
-def test_a_server_without_a_name_keeps_its_generated_name() -> None:
-    before = create({})
-    type_ = DeployedServer(URLS)
+async def test_a_server_without_a_name_keeps_its_generated_name() -> None:
+    before = await create({})
+    type_ = type_of()
     call = a_call(type_, {}, data=before.data, operation_key=UUID(int=7))
-    after = type_.update(call)
+    after = await type_.update(call)
     assert isinstance(after, Done) and after.attributes["name"] == before.attributes["name"]
 
 
@@ -101,7 +112,7 @@ def test_a_server_without_a_name_keeps_its_generated_name() -> None:
 def test_unsupported_transports_of_server_configs_are_refused(
     transport: str, keystone: bool, message: str
 ) -> None:
-    type_ = DeployedServer(URLS if keystone else replace(URLS, keystone=""))
+    type_ = type_of(URLS if keystone else replace(URLS, keystone=""))
     found = findings_of(type_, {"software_config_transport": transport})
     assert [one.place for one in found] == (
         ["resources.r.properties.software_config_transport"] if message else []

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
+from engine.types.http_client import ServiceError
 from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrl
 from engine.types.software.software_store import NewConfig
@@ -402,3 +403,45 @@ def test_unsupported_signal_transports_are_refused_with_a_remedy(
 def test_unknown_actions_are_refused(types: TypeRegistry) -> None:
     assert findings_of(types.get(NAME), {"server": "s", "actions": ["CREATE", "CHECK"]}) != []
     assert findings_of(types.get(NAME), {}) != []
+
+
+async def test_each_change_is_pushed_to_the_server(
+    types: TypeRegistry, software_store: InMemoryStore
+) -> None:
+    """A delete pushes what is left."""
+    type_ = types.get(NAME)
+    call = call_of(types, {"signal_transport": "NO_SIGNAL"})
+    created = await run(type_, "create", call)
+    assert isinstance(created, Done) and software_store.pushed == [("web-1", 1)]
+    gone = call_of(types, {"signal_transport": "NO_SIGNAL"}, physical_id=created.physical_id)
+    assert isinstance(await run(type_, "delete", gone), Done)
+    assert software_store.pushed == [("web-1", 1), ("web-1", 0)]
+
+
+async def test_a_push_that_fails_is_tried_again_and_an_invalid_url_is_a_failure(
+    types: TypeRegistry, software_store: InMemoryStore
+) -> None:
+    type_ = types.get(NAME)
+    call = call_of(types, {"signal_transport": "NO_SIGNAL"})
+    software_store.answers = [ServiceError("Swift is away", retry=True, public="away"), False]
+    failed = await run(type_, "create", call)
+    assert isinstance(failed, Failed) and failed.retry and failed.public_reason == "away"
+    failed = await run(type_, "create", call)
+    assert isinstance(failed, Failed) and not failed.retry
+    assert "temporary URL" in failed.reason
+
+
+async def test_a_delete_ends_its_deployment_once_and_waits_for_the_push(
+    types: TypeRegistry, software_store: InMemoryStore
+) -> None:
+    type_ = types.get(NAME)
+    properties = {"signal_transport": "NO_SIGNAL", "actions": ["DELETE"]}
+    software_store.answers = [True, ServiceError("Swift is away", retry=True), False]
+    call = call_of(types, properties)
+    waits = await run(type_, "delete", call)
+    assert isinstance(waits, Wait) and waits.reason == "Swift is away"
+    assert isinstance(await run(type_, "delete", replace(call, progress=waits.progress)), Done)
+    assert [one.action for one in software_store.published] == ["DELETE"]
+    software_store.answers = [ServiceError("Swift is away", retry=True)]
+    stopped = replace(call, progress=waits.progress, superseded=True)
+    assert isinstance(await run(type_, "delete", stopped), Done)
