@@ -90,9 +90,10 @@ window.measureGraph = async (count, layers, fold) => {
     folds.value = fold;
     folds.dispatchEvent(new Event("change"));
   }
-  await painted();
-  const drawn = read + performance.now() - from;
   const stage = place.querySelector(".graph-stage");
+  do await painted();
+  while (stage.hasAttribute("aria-busy"));
+  const drawn = read + performance.now() - from;
   const wheel = (x, y) => stage.dispatchEvent(
     new WheelEvent("wheel", { deltaX: x, deltaY: y, cancelable: true, bubbles: true }));
   const pan = (at) => (at % 60 < 30 ? 14 : -14);

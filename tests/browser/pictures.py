@@ -1,8 +1,11 @@
-"""Takes the screenshots of README and docs with the shop of examples/: `make pictures`."""
+"""Takes the screenshots of README and docs with the shop of examples/: `make pictures`.
+
+`test_pictures.py` compares them with the dashboard as it is."""
 
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -17,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "shop"
 IMAGES = ROOT / "docs" / "images"
 SIZE = ViewportSize(width=1280, height=760)
+PHONE = ViewportSize(width=390, height=844)
 Prepare = Callable[[Page], Awaitable[None]]
 ANSWER = {"backup": True, "ticket": "OPS-17"}
 
@@ -29,32 +33,32 @@ async def main() -> None:
             async with aiohttp.ClientSession() as session, async_playwright() as playwright:
                 path = next(filter(None, map(shutil.which, CHROMIUM)), None)
                 browser = await playwright.chromium.launch(executable_path=path, args=[*FLAGS])
-                await _take_all(browser, Http(session, server.url, "demo"))
+                await take_all(browser, Http(session, server.url, "demo"), IMAGES)
                 await browser.close()
         finally:
             server.stop()
 
 
-async def _take_all(browser: Browser, http: Http) -> None:
+async def take_all(browser: Browser, http: Http, folder: Path) -> None:
+    camera = Camera(browser, http, folder)
     await _create_others(http)
     shop = await _start_shop(http)
     await http.waiting_hooks("shop")
-    await _take_picture(browser, http, "stack", f"stack/shop/{shop}", prepare=_waiting_stack)
-    await _take_picture(
-        browser, http, "stack-dark", f"stack/shop/{shop}", prepare=_waiting_stack, dark=True
-    )
-    await _take_picture(browser, http, "inbox", "inbox", prepare=_inbox_with_hook)
-    await _take_picture(browser, http, "stacks", "stacks", prepare=_stack_list)
+    await camera.take("stack", f"stack/shop/{shop}", prepare=_waiting_stack)
+    await camera.take("stack-dark", f"stack/shop/{shop}", prepare=_waiting_stack, dark=True)
+    await camera.take("stack-phone", f"stack/shop/{shop}", prepare=_graph_on_phone, size=PHONE)
+    await camera.take("inbox", "inbox", prepare=_inbox_with_hook)
+    await camera.take("stacks", "stacks", prepare=_stack_list)
     (hook,) = await http.waiting_hooks("shop")
     await http.signal(hook, user="ada", data=ANSWER, reason="backup is done")
     (hook,) = await http.waiting_hooks("shop")
-    await _take_picture(browser, http, "inside", f"stack/shop/{shop}", prepare=_expanded_graph)
-    await _take_picture(browser, http, "timeline", f"stack/shop/{shop}", prepare=_timeline)
+    await camera.take("inside", f"stack/shop/{shop}", prepare=_expanded_graph)
+    await camera.take("timeline", f"stack/shop/{shop}", prepare=_timeline)
     await http.signal(hook, user="ada")
     (hook,) = await http.waiting_hooks("shop")
     await http.signal(hook, user="grace")
     assert await http.until_ended("shop") == "CREATE_COMPLETE"
-    await _take_picture(browser, http, "edit", f"edit/shop/{shop}", prepare=_new_release)
+    await camera.take("edit", f"edit/shop/{shop}", prepare=_new_release)
 
 
 async def _create_others(http: Http) -> None:
@@ -78,21 +82,31 @@ async def _start_shop(http: Http) -> str:
     return str(response["stack"]["id"])
 
 
-async def _take_picture(
-    browser: Browser, http: Http, name: str, where: str, *, prepare: Prepare, dark: bool = False
-) -> None:
-    """prepare: brings the page into the state to show."""
-    context = await browser.new_context(
-        viewport=SIZE, color_scheme="dark" if dark else "light", reduced_motion="reduce"
-    )
-    page = await context.new_page()
-    await page.add_init_script("localStorage.setItem('headgate.name', 'ada')")
-    await page.goto(f"{http.url}/#/demo/{where}")
-    await expect(page.get_by_text("live", exact=True)).to_be_visible()
-    await prepare(page)
-    await page.screenshot(path=IMAGES / f"{name}.png", caret="initial")
-    await context.close()
-    print(f"docs/images/{name}.png")
+@dataclass(frozen=True)
+class Camera:
+    browser: Browser
+    http: Http
+    folder: Path
+
+    async def take(
+        self, name: str, where: str, *, prepare: Prepare, dark: bool = False,
+        size: ViewportSize = SIZE,
+    ) -> None:  # fmt: skip
+        """prepare: brings the page into the state to show."""
+        context = await self.browser.new_context(
+            viewport=size, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+        )
+        page = await context.new_page()
+        await page.add_init_script("localStorage.setItem('headgate.name', 'ada')")
+        await page.goto(f"{self.http.url}/#/{self.http.project}/{where}")
+        await expect(page.get_by_text("live", exact=True)).to_be_attached()
+        await prepare(page)
+        await page.screenshot(path=self.folder / f"{name}.png", caret="initial")
+        await context.close()
+
+
+async def _graph_on_phone(page: Page) -> None:
+    await expect(page.get_by_role("button", name="database, create")).to_be_visible()
 
 
 async def _waiting_stack(page: Page) -> None:
@@ -137,3 +151,4 @@ async def _new_release(page: Page) -> None:
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     asyncio.run(main())
+    print(f"renewed the pictures in {IMAGES.relative_to(ROOT)}")

@@ -223,6 +223,47 @@ async def test_a_graph_of_thousands_is_grouped_and_shows_every_waiting_node(
     await expect(page.locator(".graph-node")).to_have_count(1)
 
 
+async def test_a_large_layout_is_computed_in_a_worker(visitor: Visitor) -> None:
+    """The last of several layouts that are requested at once is displayed."""
+    size = 400
+    nodes = [node(n, f"r{n}", "waiting") for n in range(size)]
+    nodes[333] |= {"state": "parked", "breakpoints": ["pre-create"]}
+    page = visitor.page
+    await draw(visitor, graph(nodes[:9], []))
+    await expect(page.get_by_role("button", name="r8, create")).to_be_visible()
+    assert page.workers == []
+    await draw(visitor, graph(nodes, [[n, n + 200] for n in range(200)]))
+    face = page.get_by_role("button", name="r333, create, waiting for approval")
+    await expect(face).to_be_in_viewport(ratio=0.99)
+    (worker,) = page.workers
+    assert worker.url.endswith("/graph/layout/worker.js")
+    grouping = page.get_by_role("combobox", name="Grouping")
+    await grouping.evaluate("""menu => {
+        for (const fold of ["type", "none", "layer"]) {
+            menu.value = fold;
+            menu.dispatchEvent(new Event("change"));
+        }
+        menu.value = "none";
+        menu.dispatchEvent(new Event("change"));
+    }""")
+    await expect(page.locator(".graph-stage")).not_to_have_attribute("aria-busy", "true")
+    await expect(face).to_be_in_viewport(ratio=0.99)
+    await expect(page.locator(".graph-node[data-kind=group]")).to_have_count(0)
+    # The search also finds a node that is displayed only when its group is expanded.
+    await grouping.select_option("layer")
+    await page.get_by_role("searchbox", name="Search nodes").fill("r399")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="r399, create")).to_be_in_viewport(ratio=0.99)
+
+
+async def test_without_a_worker_the_page_computes_the_layout(visitor: Visitor) -> None:
+    await visitor.page.route("**/graph/layout/worker.js", lambda route: route.abort())
+    nodes = [node(n, f"r{n}", "waiting") for n in range(400)]
+    await draw(visitor, graph(nodes, [[n, n + 200] for n in range(200)]))
+    await expect(visitor.page.get_by_role("button", name="r0, create")).to_be_visible()
+    assert visitor.page.workers == []
+
+
 async def test_a_long_graph_opens_readable_at_the_node_that_waits(visitor: Visitor) -> None:
     """The chain is one line; fitting shows all of it, however small."""
     count, waiting = 40, 31

@@ -1,12 +1,11 @@
-// The layout of a model with its current grouping, and the states of its spots.
+// The layout of a view of a model, and the states of its spots.
 import { displayState, tally } from "../fold/tally.js";
-import { collapsedAncestors, viewOf } from "../fold/view.js";
 import { sceneOf } from "../layout/scene.js";
 import { Index } from "./index.js";
 
 /**
  * @typedef {import("../layout/scene.js").Spot} Spot
- * @typedef {import("../fold/view.js").By} By
+ * @typedef {import("../fold/view.js").View} View
  * @typedef {import("../fold/tally.js").Tally} Tally
  * @typedef {import("../model.js").GraphModel} GraphModel
  * @typedef {import("../types.js").Shown} Shown
@@ -20,13 +19,13 @@ const ZOOM_STATES = /** @type {const} */ (["gate", "failed", "stopped", "running
 export class Scenery {
   /**
    * @param {GraphModel} model
-   * @param {By} by
-   * @param {ReadonlySet<string>} open keys of expanded items
+   * @param {View} view
+   * @param {import("../layout/scene.js").Sized} [sized] if it has been measured
    */
-  constructor(model, by, open) {
+  constructor(model, view, sized) {
     this.model = model;
-    this.view = viewOf(model.tree, by, open);
-    this.scene = sceneOf(this.view);
+    this.view = view;
+    this.scene = sceneOf(view, sized);
     this.index = new Index(this.scene, model.tree);
     /** @type {Map<string, Tally>} */
     this.tallies = new Map();
@@ -72,11 +71,6 @@ export class Scenery {
       }
     }
     return touched;
-  }
-
-  /** @param {string} key of a node @returns {string[]} the items to expand for it to be visible */
-  itemsAround(key) {
-    return collapsedAncestors(this.view, key);
   }
 
   /** The initial focus: a node that waits for approval, if any. */

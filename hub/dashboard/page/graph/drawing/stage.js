@@ -1,4 +1,6 @@
 // The stage: layout, camera and focus. Drawn at most once per frame, and only after a change.
+import { collapsedAncestors, countItems, viewOf } from "../fold/view.js";
+import { measureInBackground } from "../layout/background.js";
 import { drawBackdrop } from "./backdrop.js";
 import { Beacons } from "./beacons.js";
 import {
@@ -27,6 +29,8 @@ import { Scenery } from "./scenery.js";
 
 /** Milliseconds after the last movement until cards are rendered sharply. */
 const SETTLE_TIME = 140;
+/** Maximum number of items that are placed at once, in a few milliseconds; a worker places more. */
+const FEW_ITEMS = 300;
 /** Maximum number of nodes expanded automatically when zooming to waiting nodes. */
 const MAX_UNFOLDED = 12;
 
@@ -66,11 +70,16 @@ export class Stage {
     /** @type {Camera} */
     this.camera = { x: 0, y: 0, scale: 1 };
     this.size = { width: host.clientWidth, height: host.clientHeight };
-    this.scenery = this.#scenery();
-    this.build();
+    /** Number of the last layout that was requested. */
+    this.layout = 0;
+    /** What to do when it is displayed. @type {(() => void)[]} */
+    this.afterLayout = [];
+    this.scenery = new Scenery(model, { items: [], edges: [] });
     const { camera } = arrangement;
-    if (camera) this.setCamera(camera);
-    else this.frameAtFirst();
+    this.build(() => {
+      if (camera) this.setCamera(camera);
+      else this.frameAtFirst();
+    });
 
     const resized = new ResizeObserver(() => this.#resize());
     resized.observe(host);
@@ -84,7 +93,8 @@ export class Stage {
     ];
     this.destroy = () => {
       // The next graph of the stack shows the same part.
-      this.arrangement.camera ??= this.camera;
+      if (!this.afterLayout.length) this.arrangement.camera ??= this.camera;
+      this.layout = -1;
       for (const end of endings) end();
       cancelAnimationFrame(this.frame);
       clearTimeout(this.sharpening);
@@ -92,18 +102,34 @@ export class Stage {
     };
   }
 
-  #scenery() {
-    return new Scenery(this.model, this.arrangement.by, this.arrangement.open);
+  /**
+   * Computes the layout with the current grouping. Until it is displayed, which for a large graph is
+   * later, the previous one stays.
+   *
+   * @param {() => void} [then] called when it, or a later one, is displayed
+   */
+  build(then = () => {}) {
+    const view = viewOf(this.model.tree, this.arrangement.by, this.arrangement.open);
+    this.afterLayout.push(then);
+    this.layout += 1;
+    if (countItems(view) <= FEW_ITEMS) return this.#show(new Scenery(this.model, view));
+    const { layout } = this;
+    this.host.setAttribute("aria-busy", "true");
+    measureInBackground(view).then((sized) => {
+      if (layout === this.layout) this.#show(new Scenery(this.model, view, sized));
+    });
   }
 
-  /** Computes the layout with the current grouping. */
-  build() {
-    this.scenery = this.#scenery();
+  /** @param {Scenery} scenery */
+  #show(scenery) {
+    this.scenery = scenery;
+    this.host.removeAttribute("aria-busy");
     this.deck.clear();
-    if (!this.scenery.spot(this.focused)) this.focused = this.scenery.initialSpot();
+    if (!scenery.spot(this.focused)) this.focused = scenery.initialSpot();
     this.minimap.outdated = true;
     this.requestDraw();
     this.onChange();
+    for (const then of this.afterLayout.splice(0)) then();
   }
 
   /** Requests a redraw at the next frame. */
@@ -226,27 +252,36 @@ export class Stage {
     const keys = this.scenery.zoomTargets();
     const [first] = keys;
     if (first === undefined) return this.fit();
-    if (keys.length <= MAX_UNFOLDED) for (const key of keys) this.expandTo(key);
-    const { index } = this.scenery;
-    const spots = [...new Set(keys.flatMap((key) => index.spotOf(key) ?? []))];
-    this.setCamera(fitCamera(boundingRect(spots), this.size));
-    this.focus(index.spotOf(first)?.key ?? null, false);
+    this.expandTo(keys.length <= MAX_UNFOLDED ? keys : [], () => {
+      const { index } = this.scenery;
+      const spots = [...new Set(keys.flatMap((key) => index.spotOf(key) ?? []))];
+      this.setCamera(fitCamera(boundingRect(spots), this.size));
+      this.focus(index.spotOf(first)?.key ?? null, false);
+    });
   }
 
   /**
-   * Expands all groups and nested stacks that contain a node.
+   * Expands all groups and nested stacks that contain the nodes.
    *
-   * @param {string} key
+   * @param {readonly string[]} keys
+   * @param {() => void} then called when they are displayed
    */
-  expandTo(key) {
-    for (
-      let closed = this.scenery.itemsAround(key);
-      closed.length;
-      closed = this.scenery.itemsAround(key)
-    ) {
-      for (const item of closed) this.arrangement.open.add(item);
-      this.build();
+  expandTo(keys, then) {
+    const { tree } = this.model;
+    const { by, open } = this.arrangement;
+    const before = open.size;
+    for (const key of keys) {
+      for (
+        let closed = collapsedAncestors(viewOf(tree, by, open), key);
+        closed.length;
+        closed = collapsedAncestors(viewOf(tree, by, open), key)
+      ) {
+        for (const item of closed) open.add(item);
+      }
     }
+    if (open.size > before) this.build(then);
+    else if (this.afterLayout.length) this.afterLayout.push(then);
+    else then();
   }
 
   /**
@@ -255,13 +290,14 @@ export class Stage {
    * @param {string} key
    */
   reveal(key) {
-    this.expandTo(key);
-    const spot = this.scenery.spot(key);
-    if (!spot) return;
-    const far = this.camera.scale < NEAR;
-    if (far) this.center(spot.x + spot.width / 2, spot.y + spot.height / 2, READABLE);
-    else this.setCamera(panToRect(this.camera, this.size, spot));
-    this.focus(key, false);
+    this.expandTo([key], () => {
+      const spot = this.scenery.spot(key);
+      if (!spot) return;
+      const far = this.camera.scale < NEAR;
+      if (far) this.center(spot.x + spot.width / 2, spot.y + spot.height / 2, READABLE);
+      else this.setCamera(panToRect(this.camera, this.size, spot));
+      this.focus(key, false);
+    });
   }
 
   /**
@@ -275,20 +311,20 @@ export class Stage {
     const { open } = this.arrangement;
     if (!open.delete(key)) open.add(key);
     const had = this.host.contains(document.activeElement);
-    this.build();
-    const after = this.scenery.spot(key);
-    if (!after) return;
-    const { scale } = this.camera;
-    this.pan((before.x - after.x) * scale, (before.y - after.y) * scale);
-    this.setCamera(panToRect(this.camera, this.size, after));
-    this.focus(key, had);
+    this.build(() => {
+      const after = this.scenery.spot(key);
+      if (!after) return;
+      const { scale } = this.camera;
+      this.pan((before.x - after.x) * scale, (before.y - after.y) * scale);
+      this.setCamera(panToRect(this.camera, this.size, after));
+      this.focus(key, had);
+    });
   }
 
   /** @param {By} by */
   groupBy(by) {
     Object.assign(this.arrangement, { by, open: new Set() });
-    this.build();
-    this.frameAtFirst();
+    this.build(() => this.frameAtFirst());
   }
 
   /**

@@ -167,6 +167,14 @@ export function collapsedAncestors(folded, key) {
   return [];
 }
 
+/**
+ * @param {View} view
+ * @returns {number} its items, with those of expanded ones
+ */
+export function countItems({ items }) {
+  return items.reduce((sum, { view }) => sum + 1 + (view ? countItems(view) : 0), 0);
+}
+
 /** @typedef {{ title: string, members: string[] }} Group with one member: an ungrouped node */
 
 /** Minimum size of a group. */

@@ -49,10 +49,10 @@ const ASPECT = 1.6;
 
 /**
  * @param {View} view
+ * @param {Sized} [sized] its measures, if another thread has computed them
  * @returns {Scene}
  */
-export function sceneOf(view) {
-  const sized = measure(view);
+export function sceneOf(view, sized = measure(view)) {
   /** @type {Scene} */
   const scene = { spots: [], byKey: new Map(), lines: [], width: 0, height: 0 };
   put(scene, view, sized, 0, 0, null);
@@ -64,13 +64,43 @@ export function sceneOf(view) {
  * @property {import("./level.js").Placed} placed
  * @property {Map<string, { width: number, height: number }>} sizes
  * @property {Map<string, Sized>} inside
+ *
+ * @typedef {object} OutlineItem what the layout needs to know of an item
+ * @property {string} key
+ * @property {Item["kind"]} kind
+ * @property {{ name: string } | null} node
+ * @property {boolean} opens
+ * @property {Outline | null} view
+ *
+ * @typedef {object} Outline
+ * @property {OutlineItem[]} items
+ * @property {View["edges"]} edges
  */
 
 /**
  * @param {View} view
+ * @returns {Outline}
+ */
+export function outlineOf({ items, edges }) {
+  return {
+    items: items.map(({ key, kind, node, opens, view }) => ({
+      key,
+      kind,
+      node: node && { name: node.name },
+      opens,
+      view: view && outlineOf(view),
+    })),
+    edges,
+  };
+}
+
+/**
+ * Places the items of each level: nearly all the time of a layout.
+ *
+ * @param {Outline} view
  * @returns {Sized}
  */
-function measure(view) {
+export function measure(view) {
   /** @type {Sized["inside"]} */
   const inside = new Map();
   /** @type {Sized["sizes"]} */
@@ -94,7 +124,7 @@ function measure(view) {
   return { placed: layoutLevel(boxes, view.edges, ASPECT), sizes, inside };
 }
 
-/** @param {Item} item */
+/** @param {OutlineItem} item */
 function sizeOf({ kind, node, opens }) {
   if (kind === "group") return GROUP;
   if (node?.name === "") return GATE;
