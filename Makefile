@@ -18,6 +18,8 @@ NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboar
 TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder --durations=25
 # The lock files are complete, so pip resolves nothing. Python compiles modules when it imports them.
 INSTALL := install -q --disable-pip-version-check --require-hashes --no-deps --no-compile
+# Long steps say every 5 seconds that they continue.
+PROGRESS := tools/progress
 # Tests start hundreds of programs, which reuse the compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -39,7 +41,8 @@ serve: $(READY) ## start a server on http://127.0.0.1:8004 with its data in ./he
 
 # Two jobs: one downloads packages while the other computes.
 test: $(READY) ## run all checks: format, lint, types, import rules, tests
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target checks
+	@$(PROGRESS) "checking format, lint, types and docs" \
+	    $(MAKE) --no-print-directory -j 2 --output-sync=target checks
 	@$(MAKE) --no-print-directory tests
 	@echo "make test: format, lint, types, import rules and tests pass"
 
@@ -59,10 +62,9 @@ test-clean-machine: ## run make demo and make test on a minimal Debian 12 in a c
 define INSTALL_MISSING
 if [ -n "$$missing" ]; then \
     if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-        echo "make: installing$$missing"; \
-        apt-get update -qq; \
-        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-            --no-install-recommends $$missing >/dev/null; \
+        $(PROGRESS) "reading the lists of packages" apt-get update -qq; \
+        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $(PROGRESS) "installing$$missing" \
+            sh -c "apt-get install -y -qq --no-install-recommends $$missing >/dev/null"; \
     else \
         echo "make: the tests need$$missing; install it (Debian: apt-get install$$missing)" >&2; \
         exit 1; \
@@ -102,10 +104,9 @@ test-upgrade: $(READY) programs ## FROM=v1.2.0: replace the processes of the pre
 
 # The Keystone of the tests has a separate environment, because its requirements conflict with Headgate's.
 $(KEYSTONE): requirements/keystone.lock | $(READY)
-	@echo "make: installing the Keystone of the tests in .keystone"
 	@rm -rf .keystone
 	@$(PYTHON) -m venv --without-pip .keystone
-	@$(PYTHON) -m pip --python .keystone/bin/python $(INSTALL) -r requirements/keystone.lock
+	@$(PROGRESS) "installing the Keystone of the tests in .keystone" $(PYTHON) -m pip --python .keystone/bin/python $(INSTALL) -r requirements/keystone.lock
 	@$(PYTHON) -m pip --python .keystone/bin/python check
 	@touch $(KEYSTONE)
 
@@ -121,10 +122,9 @@ openstack-programs:
 
 # The OpenStack of the test bed has a separate environment.
 $(OPENSTACK): requirements/openstack.lock | $(READY)
-	@echo "make: installing the OpenStack of the tests in .openstack"
 	@rm -rf .openstack
 	@$(PYTHON) -m venv --without-pip .openstack
-	@$(PYTHON) -m pip --python .openstack/bin/python $(INSTALL) -r requirements/openstack.lock
+	@$(PROGRESS) "installing the OpenStack of the tests in .openstack" $(PYTHON) -m pip --python .openstack/bin/python $(INSTALL) -r requirements/openstack.lock
 	@$(PYTHON) -m pip --python .openstack/bin/python check
 	@touch $(OPENSTACK)
 
@@ -143,10 +143,9 @@ heat-answers: $(HEAT) ## record OpenStack Heat's responses for tests/compat/hot 
 	$(PYTHON) -m tests.compat.hot.record .heat/bin/python
 
 $(HEAT): requirements/heat.lock | $(READY)
-	@echo "make: installing OpenStack Heat in .heat"
 	@rm -rf .heat
 	@$(PYTHON) -m venv .heat
-	@.heat/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/heat.lock
+	@$(PROGRESS) "installing OpenStack Heat in .heat" .heat/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/heat.lock
 	@touch $(HEAT)
 
 bench: $(READY) ## measure, print the figures and write build/bench.json; ARGS=create measures one part
@@ -161,8 +160,7 @@ fuzz: $(READY) ## run the fuzz tests of the template language for FUZZ seconds e
 
 # The tools that check the dashboard, and its libraries. The server does not need them.
 $(NODE): hub/dashboard/package-lock.json | $(READY)
-	@echo "make: installing hub/dashboard/package-lock.json"
-	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
+	@$(PROGRESS) "installing hub/dashboard/package-lock.json" env $(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $(NODE)
 
 # Buildah builds and runs in a chroot. Needs root and Debian.
@@ -197,10 +195,9 @@ node-life: $(READY) ## write the diagrams of the node machine into the docs
 
 # MkDocs has a separate environment. With --quiet, --strict sees no warnings. The site contains the scripts that draw its diagrams, search it and show the API.
 $(DOCS): requirements/docs.lock | $(READY)
-	@echo "make: installing MkDocs in .docs"
 	@rm -rf .docs
 	@$(PYTHON) -m venv --without-pip .docs
-	@$(PYTHON) -m pip --python .docs/bin/python $(INSTALL) -r requirements/docs.lock
+	@$(PROGRESS) "installing MkDocs in .docs" $(PYTHON) -m pip --python .docs/bin/python $(INSTALL) -r requirements/docs.lock
 	@$(PYTHON) -m pip --python .docs/bin/python check
 	@touch $(DOCS)
 
@@ -265,19 +262,17 @@ $(READY): requirements/test.lock pyproject.toml Makefile
 	    if ! $$python -c 'import ensurepip, venv' 2>/dev/null; then \
 	        if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	            package=$$($$python -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
-	            echo "make: installing $$package"; \
-	            apt-get update -qq; \
-	            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$$package" >/dev/null; \
+	            $(PROGRESS) "reading the lists of packages" apt-get update -qq; \
+	            DEBIAN_FRONTEND=noninteractive $(PROGRESS) "installing $$package" \
+	                sh -c "apt-get install -y -qq $$package >/dev/null"; \
 	        else \
 	            echo "make: $$python has no venv module; install it (Debian: python3-venv)" >&2; exit 1; \
 	        fi; \
 	    fi; \
-	    echo "make: creating $(VENV)"; \
 	    rm -rf $(VENV); \
-	    $$python -m venv $(VENV); \
+	    $(PROGRESS) "creating $(VENV)" $$python -m venv $(VENV); \
 	fi; \
-	echo "make: installing requirements/test.lock"; \
-	$(PYTHON) -m pip $(INSTALL) -r requirements/test.lock; \
-	$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	$(PROGRESS) "installing requirements/test.lock" $(PYTHON) -m pip $(INSTALL) -r requirements/test.lock; \
+	$(PROGRESS) "installing Headgate" $(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	$(PYTHON) -m pip check; \
 	touch $(READY)

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import aiohttp
@@ -35,8 +36,16 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WEB_SERVICE, SHOP = EXAMPLES / "web-service", EXAMPLES / "shop"
 STACK = "web"
 #: Maximum seconds for one step.
-TIMEOUT = 20.0
+TIMEOUT = 60.0
+#: Seconds without output after which the demo prints how long the step has taken.
+SILENCE = 4.0
 out = Console(highlight=False)
+
+
+class LastReport:
+    """When the demo last reported a step."""
+
+    at = 0.0
 
 
 class CheckFailed(Exception):
@@ -70,9 +79,12 @@ def run(instead: Callable[[ApiClient, str], Awaitable[None]] | None = None) -> i
 async def _demo(folder: Path, instead: Callable[[ApiClient, str], Awaitable[None]] | None) -> None:
     url = f"http://127.0.0.1:{_free_port()}"
     receiver = Receiver()
+    _report("Starting a server with PostgreSQL", f"in {folder}")
+    progress = asyncio.create_task(report_progress())
     server = await _start_server(folder, url)
     try:
         if instead is not None:
+            progress.cancel()
             async with ApiClient(url, PROJECT) as client:
                 await instead(client, url)
             return
@@ -89,6 +101,17 @@ async def _demo(folder: Path, instead: Callable[[ApiClient, str], Awaitable[None
     finally:
         await _stop_server(server)
     _report("Server and database stopped", "")
+
+
+async def report_progress() -> None:
+    """Print how long a step has taken whenever nothing was printed for a while."""
+    printed = 0.0
+    while True:
+        await asyncio.sleep(SILENCE / 4)
+        now = monotonic()
+        if now - max(printed, LastReport.at) >= SILENCE:
+            out.print(f"[dim]... {now - LastReport.at:.0f} s[/]")
+            printed = now
 
 
 async def _run_steps(client: ApiClient, receiver: "Receiver", folder: Path) -> None:
@@ -322,6 +345,7 @@ def _check(passed: bool, expected: str) -> None:
 
 
 def _report(step: str, details: str) -> None:
+    LastReport.at = monotonic()
     out.print(f"[bold]{step}[/]  [dim]{details}[/]")
 
 

@@ -244,6 +244,7 @@ def test_a_second_server_on_one_data_directory_is_refused(server: ServerProcess)
 def test_the_demo_verifies_itself() -> None:
     done = subprocess.run(command("demo"), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("Starting a server with PostgreSQL")
     assert "All checks passed." in done.stdout
 
 

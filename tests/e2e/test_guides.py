@@ -179,6 +179,17 @@ GUIDES = (
     ),
     Guide("how-to/check-templates.md"),
     Guide("../examples/group/README.md", left_out=("curl -X POST URL",)),
+    Guide(
+        "../examples/shop/README.md",
+        left_out=("make serve",),
+        names={".venv/bin/headgate": "headgate"},
+    ),
+    Guide(
+        "how-to/wait-for-a-signal.md",
+        before={"headgate resource signal": ["headgate stack show web"]},
+        left_out=("curl",),
+        names={"openstack stack resource signal web": "openstack stack resource signal signals"},
+    ),
 )
 
 
