@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -189,6 +189,9 @@ client-documents: $(READY) ## write headgate/documents.py, the types of the Pyth
 
 helm-schema: $(READY) ## write the settings into the schema of the Helm chart's values
 	@$(PYTHON) -m tools.helm_values_schema
+
+reference: $(READY) ## write the pages on commands and settings into docs/reference
+	@$(PYTHON) -m tools.reference_pages
 
 node-life: $(READY) ## write the diagrams of the node machine into the docs
 	@$(PYTHON) -m tools.node_life

@@ -66,8 +66,8 @@ def page(command: "Command", context: "Context", release: str, below: Sequence[s
     if more:
         lines += [".SH DESCRIPTION", *_paragraphs(more)]
     lines += _entries("COMMANDS", _commands(command, below))
-    lines += _entries("ARGUMENTS", _parameters(command, context, "argument"))
-    lines += _entries("OPTIONS", _parameters(command, context, "option"))
+    lines += _entries("ARGUMENTS", command_parameters(command, context, "argument"))
+    lines += _entries("OPTIONS", command_parameters(command, context, "option"))
     examples = EXAMPLES.get(path.removeprefix(f"{PROGRAM} "), ())
     if examples:
         lines += [".SH EXAMPLES", ".nf", *(escape(f"{PROGRAM} {one}") for one in examples), ".fi"]
@@ -91,7 +91,7 @@ def _commands(command: Any, below: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, (command.commands[name].help or "").split("\n\n")[0]
 
 
-def _parameters(command: "Command", context: "Context", kind: str) -> Iterator[tuple[str, str]]:
+def command_parameters(command: "Command", context: "Context", kind: str) -> Iterator[tuple[str, str]]:
     for one in command.get_params(context):
         record = one.get_help_record(context)
         if record is not None and one.param_type_name == kind:
