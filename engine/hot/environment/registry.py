@@ -162,6 +162,16 @@ class ResourceRegistry:
                 if not any(pattern_covers(pattern, entry.name) for pattern in self.removed):
                     yield entry
 
+    def used_entry(self, name: str) -> tuple[str, str] | None:
+        """Return the name and the target that Heat adds to an environment when a resource has used
+        this name: of a template file, and of a name that a prefix with `*` covers. None: the
+        environment has the name already, or no entry that covers it."""
+        if is_template_file(name):
+            return None if name in self.mapped else (name, name)
+        stars = (f"{name[:length]}*" for length in self.stars if length <= len(name))
+        found = next((self.mapped[key] for key in sorted(stars) if key in self.mapped), None)
+        return None if found is None or name in self.mapped else (name, found.target_of(name))
+
     def is_disabled(self, name: str) -> bool:
         """Return whether the operator removed a type."""
         registry = self.operator or self

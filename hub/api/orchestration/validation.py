@@ -142,7 +142,12 @@ class ValidTemplate:
         nested = self.definition.nested
         # `parameter_defaults` also applies to nested templates.
         masked = masked_environment(document, hidden | _hidden_in_nested(nested))
-        registry = {"resources": {}} | document.get("resource_registry", {})
+        used = (
+            self.environment.registry.used_entry(one.type)
+            for one in self.template.resources.values()
+        )
+        registry = {"resources": {}, **dict(filter(None, used))}
+        registry |= document.get("resource_registry", {})
         response: responses.ValidatedTemplate = {
             **template_description(self.template, self.environment, self.parameters, hidden),
             "Environment": {"event_sinks": []} | masked | {"resource_registry": registry},
