@@ -19,11 +19,11 @@ from engine.service.observations import repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.repairs import Repair, RepairNotNeeded, check_repair
 from engine.service.requests.adoption import check_adopted, check_imported, imported_resources
+from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change_checks import (
     PARTICIPLES,
     check_immutable,
     check_name,
-    name_taken,
 )
 from engine.service.requests.desired_state import CurrentState, DesiredState, read_current_state
 from engine.service.requests.external_validation import ExternalValidation
@@ -31,10 +31,9 @@ from engine.service.requests.quotas import CHECKS, REPAIRS, StackCounts
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import UpdateBuilder
-from engine.service.traversals.start import Traversals, action_in_progress
+from engine.service.traversals.start import PlannedUpdate, Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.fault_points import reach
 from engine.store.observer import drift_rows
 from engine.store.observer.converge_requests import PendingConverge
 from engine.store.resources.current_resources import read_existing
@@ -102,41 +101,60 @@ class Stacks:
             check_adopted(blueprint, request.adopted, self._traversals.registry)
         check_imported(blueprint.definition, self._traversals.registry)
         await self._external_validation.validate(blueprint.definition, project, request.credential)
-        async with self._database.transaction("accept") as conn:
-            repeated = await self._find_repeated(conn, project, request, stack_id)
-            if repeated is None:
-                outbox = await self._insert_stack(conn, project, stack_id, request)
-                desired = DesiredState(
-                    stack_id=stack_id,
-                    action=Action.CREATE if request.adopted is None else Action.ADOPT,
-                    number=1,
-                    version=1,
-                    blueprint=blueprint,
-                    current=CurrentState(),
-                    requested_by=request.requested_by,
-                    cleared_breakpoints=request.hooks_clear,
-                    options=Options(
-                        adopted=imported_resources(blueprint.definition)
-                        | {**(request.adopted or {})}
-                    ),
-                    wanted_plan=request.plan_digest,
-                    credential=request.credential,
-                    header=stack_rows.StackHeader(project, request.name, list(request.tags or ())),
-                )
-                if request.plan_digest:
-                    previewed = replace(
-                        desired, blueprint=await self._dry_run.build_new(project, request, conn)
-                    )
-                    await self._dry_run.preview(conn, project, request.name, previewed)
-                planned = await self._traversals.start_update(conn, desired, warned)
-                quotas = self._traversals.limits.for_project(project).quotas
-                await self._stack_counts.check(conn, project, quotas, outbox)
-                await quotas.check_change(conn, project, planned)
-                created = CreatedStack(stack_id, request.name)
-            else:
-                created = await self._find_created(conn, project, repeated)
+        new_stack = _new_stack(project, request)
+        desired = _desired_by_create(stack_id, request, blueprint, new_stack)
+        if request.idempotency_key or request.plan_digest:
+            created = await self._create(project, request, desired, warned)
+        else:
+            planned = await self._traversals.plan_create(desired, new_stack.header)
+            created = await self._create_planned(project, request, desired, warned, planned)
         self._wake()
         return created
+
+    async def _create_planned(
+        self,
+        project: str,
+        request: StackRequest,
+        desired: DesiredState,
+        warned: Findings | None,
+        planned: PlannedUpdate,
+    ) -> CreatedStack:
+        """Store the stack in one statement, if that is enough."""
+        quotas = self._traversals.limits.for_project(project).quotas
+        below = self._stack_counts.range_below(project, quotas)
+        if (
+            below is not None
+            and not quotas.limits_change(planned.plan)
+            and self._traversals.is_one_statement(desired, planned)
+            and await self._traversals.create_at_once(desired, planned, below)
+        ):
+            if warned is not None:
+                warned.warn_all(planned.warnings)
+            return CreatedStack(desired.stack_id, request.name)
+        return await self._create(project, request, desired, warned, planned)
+
+    async def _create(
+        self,
+        project: str,
+        request: StackRequest,
+        desired: DesiredState,
+        warned: Findings | None,
+        planned: PlannedUpdate | None = None,
+    ) -> CreatedStack:
+        async with self._database.transaction("accept") as conn:
+            repeated = await self._find_repeated(conn, project, request, desired.stack_id)
+            if repeated is not None:
+                return await self._find_created(conn, project, repeated)
+            if request.plan_digest:
+                previewed = replace(
+                    desired, blueprint=await self._dry_run.build_new(project, request, conn)
+                )
+                await self._dry_run.preview(conn, project, request.name, previewed)
+            started = await self._traversals.start_update(conn, desired, warned, planned)
+            quotas = self._traversals.limits.for_project(project).quotas
+            await self._stack_counts.check(conn, project, quotas, started.outbox)
+            await quotas.check_change(conn, project, started.plan)
+        return CreatedStack(desired.stack_id, request.name)
 
     @staticmethod
     async def _find_created(conn: Connection, project: str, stack_id: UUID) -> CreatedStack:
@@ -177,25 +195,6 @@ class Stacks:
                 code="IdempotencyKeyReused",
             )
         return None if claimed.stack_id == stack_id else claimed.stack_id
-
-    async def _insert_stack(
-        self, conn: Connection, project: str, stack_id: UUID, request: StackRequest
-    ) -> int:
-        """The last ID of the outbox before. Raises Conflict (StackExists)."""
-        outbox = await stack_rows.insert_stack(
-            conn,
-            stack_id=stack_id,
-            project=project,
-            name=request.name,
-            owner=request.requested_by,
-            tags=request.tags or (),
-            timeout_mins=request.timeout_mins,
-            disable_rollback=request.disable_rollback is not False,
-            private_outputs=request.private_outputs,
-        )
-        if outbox is None:
-            raise name_taken(request.name)
-        return outbox
 
     async def update(
         self,
@@ -261,12 +260,18 @@ class Stacks:
                 moved=moved,
                 chosen=chosen,
             )
-            desired = replace(desired, credential=request.credential, excluded=excluded)
+            tags = locked.tags if request.tags is None else list(request.tags)
+            desired = replace(
+                desired,
+                credential=request.credential,
+                excluded=excluded,
+                header=stack_rows.StackHeader(project, locked.name, tags),
+            )
             if request.plan_digest:
                 await self._dry_run.preview(conn, project, locked.name, desired)
-            planned = await self._traversals.start_update(conn, desired, warned)
+            started = await self._traversals.start_update(conn, desired, warned)
             quotas = self._traversals.limits.for_project(project).quotas
-            await quotas.check_change(conn, project, planned)
+            await quotas.check_change(conn, project, started.plan)
             if repair is not None:
                 await drift_rows.mark_repair(conn, stack_id, desired.number)
                 if repair.limit is not None:
@@ -358,10 +363,8 @@ class Stacks:
     async def end_complete(self, ends: Sequence[TraversalToEnd]) -> list[TraversalToEnd]:
         """For workers: end traversals whose nodes have all succeeded, in one transaction. Returns
         those that `end_alone` must end."""
-        reach("end.before")
-        async with self._database.connection() as conn:
+        async with self._database.statement("end") as conn:
             completed = await ending.end_complete(conn, ends)
-        reach("end.after")
         if completed.parents_due:
             self._wake()
         return [one for one in ends if one not in completed.ended]
@@ -382,3 +385,37 @@ class Stacks:
         async with self._database.transaction("end") as conn:
             await ending.fail(conn, ended, reason)
         self._wake()
+
+
+def _new_stack(project: str, request: StackRequest) -> stack_rows.NewStack:
+    return stack_rows.NewStack(
+        project=project,
+        name=request.name,
+        owner=request.requested_by,
+        tags=list(request.tags or ()),
+        timeout_mins=request.timeout_mins,
+        disable_rollback=request.disable_rollback is not False,
+        private_outputs=request.private_outputs,
+    )
+
+
+def _desired_by_create(
+    stack_id: UUID, request: StackRequest, blueprint: Blueprint, new_stack: stack_rows.NewStack
+) -> DesiredState:
+    return DesiredState(
+        stack_id=stack_id,
+        action=Action.CREATE if request.adopted is None else Action.ADOPT,
+        number=1,
+        version=1,
+        blueprint=blueprint,
+        current=CurrentState(),
+        requested_by=request.requested_by,
+        cleared_breakpoints=request.hooks_clear,
+        options=Options(
+            adopted=imported_resources(blueprint.definition) | {**(request.adopted or {})}
+        ),
+        wanted_plan=request.plan_digest,
+        credential=request.credential,
+        header=new_stack.header,
+        new_stack=new_stack,
+    )

@@ -245,6 +245,15 @@ class Database:
             reach(f"{what}.after")
 
     @asynccontextmanager
+    async def statement(self, what: str = "") -> AsyncIterator[Connection]:
+        """Borrow a connection for one statement, which is a transaction of its own. what: see
+        `transaction`."""
+        async with self.connection() as connection:
+            reach(f"{what}.before")
+            yield connection
+            reach(f"{what}.after")
+
+    @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
         """Borrow a connection in a read-only transaction whose statements see the same state."""
         async with self.connection() as connection:

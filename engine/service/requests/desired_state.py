@@ -15,12 +15,12 @@ from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
 from engine.store.connection import Connection
 from engine.store.hooks.breakpoints import (
-    read_breakpoints,
-    read_breakpoints_of_ancestors,
+    read_live,
     read_resource_paths,
 )
 from engine.store.resources.current_resources import read_concerned, read_existing, read_settled
-from engine.store.stacks.stack_rows import StackHeader
+from engine.store.stacks.stack_locks import split_path
+from engine.store.stacks.stack_rows import NewStack, StackHeader
 from engine.store.traversals.start import NestedContext, ParentStep
 from engine.words import Action, Json, Point
 
@@ -57,8 +57,9 @@ class DesiredState:
     wanted_plan: the digest of the plan that the requester has seen, or "". refuses: raise Invalid
     for a plan with problems; False: its forbidden nodes fail. credential: the cloud credential that
     the operations use. parent_step: the step of the parent stack that starts this traversal; None
-    for a root stack. header: of the stack, if it is known. excluded: as in `Rule`. moved: earlier
-    names by the names of resources that this change moves. round: of a converge with several.
+    for a root stack. header: of the stack, if it is known. new_stack: the stack, if it does not
+    exist yet. excluded: as in `Rule`. moved: earlier names by the names of resources that this
+    change moves. round: of a converge with several.
     """
 
     stack_id: UUID
@@ -78,6 +79,7 @@ class DesiredState:
     credential: str = field(default="", repr=False)
     parent_step: ParentStep | None = None
     header: StackHeader | None = None
+    new_stack: NewStack | None = None
     excluded: Sequence[str] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     round: ConvergeRound | None = None
@@ -164,16 +166,11 @@ async def _read_matchable(
 async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:
     """The breakpoints of the live stack, oldest first, after those of its parent stacks that match
     resources of this stack."""
-    own = [
-        Declaration(one.pattern, decode_rule(one.rule), f"breakpoint {one.id}")
-        for one in await read_breakpoints(conn, stack_id)
-    ]
-    from_parents = [
+    return [
         Declaration(pattern, decode_rule(one.rule), f"breakpoint {one.id}")
-        for one in await read_breakpoints_of_ancestors(conn, stack_id)
-        if (pattern := pattern_at(one.pattern, one.path.split("/"))) is not None
+        for one in await read_live(conn, stack_id)
+        if (pattern := pattern_at(one.pattern, split_path(one.path))) is not None
     ]
-    return [*from_parents, *own]
 
 
 def _with_update_hooks(blueprint: Blueprint) -> list[str]:

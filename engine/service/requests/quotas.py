@@ -9,6 +9,7 @@ from engine.plan.draft import Plan
 from engine.store.connection import Connection
 from engine.store.projects import quotas as store
 from engine.store.projects import usage
+from engine.store.traversals.start import ANY_OUTBOX, OutboxRange
 from engine.ttl_cache import TtlCache
 from engine.words import Mode, Operation
 
@@ -83,11 +84,25 @@ class Quotas:
 
     async def check_change(self, conn: Connection, project: str, planned: Plan) -> None:
         """Check the quotas that a change of a stack can exceed. Raises LimitReached."""
-        if any(one.operation is Operation.CREATE for one in planned.nodes):
+        if _creates(planned):
             await self.check(conn, project, RESOURCES)
-        waiting = sum(any(rule.mode is Mode.WAIT for rule in one.rules) for one in planned.nodes)
-        if waiting:
+        if waiting := _waiting_nodes(planned):
             await self.check(conn, project, WAITING_HOOKS, more=waiting)
+
+    def limits_change(self, planned: Plan) -> bool:
+        """Whether `check_change` counts anything."""
+        return bool(
+            (self.resources_per_project and _creates(planned))
+            or (self.waiting_hooks_per_project and _waiting_nodes(planned))
+        )
+
+
+def _creates(planned: Plan) -> bool:
+    return any(one.operation is Operation.CREATE for one in planned.nodes)
+
+
+def _waiting_nodes(planned: Plan) -> int:
+    return sum(any(rule.mode is Mode.WAIT for rule in one.rules) for one in planned.nodes)
 
 
 #: Seconds after which stacks are counted again, and projects whose number of stacks is known.
@@ -112,14 +127,23 @@ class StackCounts:
         self._clock = clock
         self._counts: TtlCache[str, _Count] = TtlCache(max_entries=COUNTED_PROJECTS)
 
+    def range_below(self, project: str, quotas: Quotas) -> OutboxRange | None:
+        """The last IDs of the outbox with which a create is far below the quota; None: count the
+        stacks."""
+        if not quotas.stacks_per_project:
+            return ANY_OUTBOX
+        known = self._counts.get(project, self._clock())
+        if known is None:
+            return None
+        more = quotas.stacks_per_project - known.stacks - 2 * store.MARGIN
+        return OutboxRange(known.outbox, known.outbox + more) if more >= 0 else None
+
     async def check(self, conn: Connection, project: str, quotas: Quotas, outbox: int) -> None:
         """Check the quota of stacks at the end of a create. outbox: the last ID of the outbox, read
         before. Raises LimitReached."""
-        known = self._counts.get(project, self._clock())
-        if known is not None and outbox >= known.outbox:
-            most = known.stacks + (outbox - known.outbox) + 2 * store.MARGIN
-            if most <= quotas.stacks_per_project:
-                return
+        allowed = self.range_below(project, quotas)
+        if allowed is not None and allowed.first <= outbox <= allowed.last:
+            return
         expires_at = self._clock() + COUNTED_FOR
         count = await quotas.check(conn, project, STACKS)
         self._counts.keep(project, _Count(count, outbox), expires_at)

@@ -381,11 +381,11 @@ class NestedStacks:
             parent_step=step.parent_step,
             excluded=parent_traversal.excluded,
         )
-        planned = await self._traversals.start_update(conn, desired)
+        started = await self._traversals.start_update(conn, desired)
         lasting = [one for one in parent_traversal.nested_breakpoints if not one["requested"]]
         await nested_stacks.store_parent_rules(conn, plan.stack_id, lasting)
         quotas = self._traversals.limits.for_project(work.project).quotas
-        await quotas.check_change(conn, work.project, planned)
+        await quotas.check_change(conn, work.project, started.plan)
 
     async def _delete_or_act(
         self,

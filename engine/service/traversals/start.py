@@ -5,13 +5,16 @@ row.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Conflict, Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
+from engine.hooks.rule_reader import Declaration
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
 from engine.missing_objects import no_stack
@@ -38,7 +41,11 @@ from engine.service.requests.blueprint import (
     stored_outputs,
 )
 from engine.service.requests.breakpoint_targets import check_rules
-from engine.service.requests.change_checks import check_root_stack, partial_filter
+from engine.service.requests.change_checks import (
+    check_root_stack,
+    name_taken,
+    partial_filter,
+)
 from engine.service.requests.definition_cache import CacheKey, DefinitionCache
 from engine.service.requests.desired_state import CurrentState, DesiredState, live_breakpoints
 from engine.service.requests.policy_check import check_policy
@@ -62,6 +69,23 @@ from engine.tracing import TRACE
 from engine.types.registry import TypeRegistry
 from engine.words import UNDER_WAY, Action, Json, Operation, ResourceId, StackId
 from engine.work.drift_hooks import holds
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedUpdate:
+    """The plan of a change of a stack. warnings: about the request."""
+
+    header: stack_rows.StackHeader
+    plan: Plan
+    warnings: Sequence[Finding]
+
+
+class StartedUpdate(NamedTuple):
+    """outbox: for a new stack, the last ID of the outbox before; else 0."""
+
+    plan: Plan
+    outbox: int
+
 
 #: Actions that apply the environment of a request. Others apply one that was valid before.
 POLICY_CHECKED = (Action.CREATE, Action.UPDATE, Action.ADOPT)
@@ -338,49 +362,124 @@ class Traversals:
         )
 
     async def start_update(
-        self, conn: Connection, desired: DesiredState, warned: Findings | None = None
-    ) -> Plan:
+        self,
+        conn: Connection,
+        desired: DesiredState,
+        warned: Findings | None = None,
+        planned: PlannedUpdate | None = None,
+    ) -> StartedUpdate:
         """Store the template version, the traversal, its graph, and the event of its start.
-        warned: gets the warnings about the request.
+        warned: gets the warnings about the request. planned: the plan, if it is known.
 
-        Raises Invalid, if the plan is refused.
+        Raises Invalid, if the plan is refused; Conflict (StackExists).
         """
-        header = desired.header or await stack_rows.read_stack_header(conn, desired.stack_id)
-        planned, warnings = await self.plan_update(desired, header.project)
+        if planned is None:
+            header = desired.header or await stack_rows.read_stack_header(conn, desired.stack_id)
+            planned = PlannedUpdate(header, *await self.plan_update(desired, header.project))
+        plan, project = planned.plan, planned.header.project
         if desired.refuses and desired.parent_step is None:
-            await refuse_known_replacements(conn, desired, planned, self.registry)
+            await refuse_known_replacements(conn, desired, plan, self.registry)
         if warned is not None:
-            warned.warn_all(warnings)
-        started = await self._gate_view(conn, desired.stack_id, desired.action, desired.number,
-        desired.version, desired.requested_by, desired.selected_names(), header)  # fmt: skip
+            warned.warn_all(planned.warnings)
         if not desired.stored:
             outputs = desired.blueprint.stack_outputs
-            await check_sources(conn, desired.stack_id, outputs, lock=started.project)
-            await _store_version(conn, desired, self.limits.versions, project=started.project)
-        names = {node.name for node in planned.nodes}
-        scope = Scope(started.project, desired.stack_id, "node.definition")
-        inputs = node_inputs(desired.blueprint, self.registry, names, desired.kept,
-                             desired.options.adjusted, desired.overrides, scope)  # fmt: skip
+            await check_sources(conn, desired.stack_id, outputs, lock=project)
         view = None
-        if traversal_start.has_gate(planned):
-            rows, registry = desired.current.rows, self.registry
+        if traversal_start.has_gate(plan):
             overrides = await overrides_of(conn, desired)
             view = await view_of_update(
-                conn, started, planned, desired.blueprint, rows, registry, overrides
+                conn,
+                _gate_view(desired, planned.header),
+                plan,
+                desired.blueprint,
+                desired.current.rows,
+                self.registry,
+                overrides,
             )
-        await self._store(
-            conn, started, planned, inputs, warnings, view, desired.nested_context(), desired.round
-        )
-        await _store_rules(conn, desired)
-        await self._store_labels(conn, desired, planned, started.project)
+        accepted = await self._accept(conn, desired, planned, view=view)
+        if not desired.stored and desired.version > self.limits.versions:
+            await templates.delete_old_versions(conn, desired.stack_id, self.limits.versions)
+        if _has_rules(desired):
+            await _store_rules(conn, desired)
+        await self._store_labels(conn, desired, plan, project)
         policy = None
         if desired.parent_step is None:
-            policy = await self._schedule_observation(conn, desired, started.project)
+            policy = await self._schedule_observation(conn, desired, project)
         # The policy of a nested stack is that of its root stack.
         if desired.number > 1 and (desired.parent_step is not None or holds(policy)):
-            await self._close_drift_hooks(conn, started, planned)
+            await self._close_drift_hooks(conn, _gate_view(desired, planned.header), plan)
         await self.keep_credential(conn, desired.stack_id, desired.number, desired.credential)
-        return planned
+        return StartedUpdate(plan, accepted.outbox or 0)
+
+    async def plan_create(
+        self, desired: DesiredState, header: stack_rows.StackHeader
+    ) -> PlannedUpdate:
+        """Plan the first traversal of a new stack. Raises Invalid, if the plan is refused."""
+        return PlannedUpdate(header, *await self.plan_update(desired, header.project))
+
+    def is_one_statement(self, desired: DesiredState, planned: PlannedUpdate) -> bool:
+        """Whether `create_at_once` can store the first traversal of a new stack: `start_update`
+        would read nothing, and write nothing but the traversal."""
+        blueprint = desired.blueprint
+        policy = self._policy(desired, planned.header.project)
+        return (
+            self._prepare(desired, planned, None).is_one_statement
+            and not traversal_start.has_gate(planned.plan)
+            and not blueprint.stack_outputs
+            and not _has_rules(desired)
+            and self.limits.labels.find_for(planned.header.project) is None
+            and (policy is None or policy.every is None)
+            and not (desired.credential and self.keyring)
+        )
+
+    async def create_at_once(
+        self,
+        desired: DesiredState,
+        planned: PlannedUpdate,
+        outbox: traversal_start.OutboxRange | None,
+    ) -> bool:
+        """Store a new stack and its first traversal in one statement, which is a transaction.
+
+        outbox: see `OutboxRange`. Returns False, and stores nothing, if the outbox is not in it.
+        Raises Conflict (StackExists).
+        """
+        async with self._database.statement("accept") as conn:
+            accepted = await self._accept(conn, desired, planned, outbox=outbox)
+        return accepted.outcome == "accepted"
+
+    async def _accept(
+        self,
+        conn: Connection,
+        desired: DesiredState,
+        planned: PlannedUpdate,
+        *,
+        view: Mapping[str, Json] | None = None,
+        outbox: traversal_start.OutboxRange | None = None,
+    ) -> traversal_start.AcceptedChange:
+        """Raises Conflict (StackExists)."""
+        accepted = await traversal_start.accept_change(
+            conn,
+            self._prepare(desired, planned, view),
+            version=None if desired.stored else _version_document(desired, planned.header.project),
+            new_stack=desired.new_stack,
+            outbox=outbox,
+        )
+        if accepted.outcome == "name_taken":
+            raise name_taken(planned.header.name)
+        return accepted
+
+    def _prepare(
+        self, desired: DesiredState, planned: PlannedUpdate, view: Mapping[str, Json] | None
+    ) -> traversal_start.PreparedTraversal:
+        names = {node.name for node in planned.plan.nodes}
+        scope = Scope(planned.header.project, desired.stack_id, "node.definition")
+        inputs = node_inputs(desired.blueprint, self.registry, names, desired.kept,
+                             desired.options.adjusted, desired.overrides, scope)  # fmt: skip
+        started = _gate_view(desired, planned.header)
+        nested = desired.nested_context()
+        return self._prepare_started(
+            started, planned.plan, inputs, planned.warnings, view, nested, desired.round
+        )
 
     async def _store_labels(
         self, conn: Connection, desired: DesiredState, planned: Plan, project: str
@@ -402,10 +501,13 @@ class Traversals:
     ) -> ConvergencePolicy | None:
         """Observe the stack as its policy says; return the policy. A policy that ends is noticed by
         the observer."""
-        policy = self.limits.convergence.policy(desired.blueprint.convergence, project)
+        policy = self._policy(desired, project)
         if policy is not None and policy.every is not None:
             await observation_schedule.schedule(conn, desired.stack_id, policy.every)
         return policy
+
+    def _policy(self, desired: DesiredState, project: str) -> ConvergencePolicy | None:
+        return self.limits.convergence.policy(desired.blueprint.convergence, project)
 
     @staticmethod
     async def _close_drift_hooks(conn: Connection, started: GateView, planned: Plan) -> None:
@@ -542,37 +644,22 @@ class Traversals:
         planned = add_gates(
             planned, StackId(locked.id), action, rules, lifecycle_plugins=self._lifecycle_plugins
         )
-        started = await self._gate_view(
-            conn, locked.id, action, locked.traversal + 1, locked.version, by
-        )
+        started = GateView(
+            locked.id, locked.project, locked.name, action, locked.traversal + 1, locked.version,
+            by, locked.tags,
+        )  # fmt: skip
         view = (
             await view_of_nodes(conn, started, planned, self.registry)
             if traversal_start.has_gate(planned)
             else None
         )
-        await self._store(conn, started, planned, {}, (), view, nested_context)
+        prepared = self._prepare_started(started, planned, {}, (), view, nested_context)
+        await traversal_start.accept_change(conn, prepared)
         if action not in (Action.CHECK, Action.SNAPSHOT):
             await self._close_drift_hooks(conn, started, planned)
 
-    async def _gate_view(
+    def _prepare_started(
         self,
-        conn: Connection,
-        stack_id: UUID,
-        action: Action,
-        number: int,
-        version: int,
-        by: Principal,
-        only: Sequence[str] | None = None,
-        header: stack_rows.StackHeader | None = None,
-    ) -> GateView:
-        header = header or await stack_rows.read_stack_header(conn, stack_id)
-        return GateView(
-            stack_id, header.project, header.name, action, number, version, by, header.tags, only
-        )
-
-    async def _store(
-        self,
-        conn: Connection,
         started: GateView,
         planned: Plan,
         inputs: Mapping[str, traversal_start.NodeInputs],
@@ -580,12 +667,11 @@ class Traversals:
         view: Mapping[str, Json] | None,
         nested_context: NestedContext,
         number_of_round: ConvergeRound | None = None,
-    ) -> None:
-        """Store the traversal, its graph and its first event. view: stored with the stack's own
-        gate nodes, if the plan has any. number_of_round: of a converge with several.
+    ) -> traversal_start.PreparedTraversal:
+        """The traversal, its graph and its first event. view: stored with the stack's own gate
+        nodes, if the plan has any. number_of_round: of a converge with several.
         """
-        stack_id, action, number = started.stack_id, started.action, started.number
-        version = started.version
+        action, number, version = started.action, started.number, started.version
         data: dict[str, Json] = {"traversal": number, "version": version}
         if warnings:
             data["warnings"] = recorded_warnings(warnings)
@@ -595,10 +681,9 @@ class Traversals:
         if number_of_round:
             data["converge"] = number_of_round.as_json()
             reason += f" ({number_of_round} of a converge)"
-        await traversal_start.start_traversal(
-            conn,
+        return traversal_start.prepare_traversal(
             project=started.project,
-            stack_id=stack_id,
+            stack_id=started.stack_id,
             number=number,
             action=action,
             version=version,
@@ -648,13 +733,17 @@ def recorded_warnings(warnings: Sequence[Finding]) -> list[str]:
     return texts
 
 
-async def _store_version(
-    conn: Connection, desired: DesiredState, max_versions: int, *, project: str
-) -> None:
-    """Store the template version. max_versions: the number of versions that the stack retains."""
+def _gate_view(desired: DesiredState, header: stack_rows.StackHeader) -> GateView:
+    return GateView(
+        desired.stack_id, header.project, header.name, desired.action, desired.number,
+        desired.version, desired.requested_by, header.tags, desired.selected_names(),
+    )  # fmt: skip
+
+
+def _version_document(desired: DesiredState, project: str) -> Json:
+    """The new version of the template."""
     blueprint, definition = desired.blueprint, desired.blueprint.definition
-    await templates.insert_template(
-        conn,
+    return templates.version_document(
         project=project,
         stack_id=desired.stack_id,
         version=desired.version,
@@ -671,18 +760,30 @@ async def _store_version(
         template_order=blueprint.template_order,
         stack_outputs=blueprint.stack_outputs,
     )
-    if desired.version > max_versions:
-        await templates.delete_old_versions(conn, desired.stack_id, max_versions)
+
+
+def _declared_rules(desired: DesiredState) -> Sequence[Declaration]:
+    blueprint = desired.blueprint
+    return (
+        *desired.current.live,
+        *blueprint.by_request,
+        *blueprint.by_environment,
+        *blueprint.by_template,
+    )
+
+
+def _has_rules(desired: DesiredState) -> bool:
+    """Whether the template or the environment has rules, now or before."""
+    current = desired.current
+    return bool(
+        _declared_rules(desired) or current.has_rules or any(row.rules for row in current.rows)
+    )
 
 
 async def _store_rules(conn: Connection, desired: DesiredState) -> None:
     """Store the rules of the template and the environment with the stack and its resources."""
     blueprint, resources = desired.blueprint, desired.blueprint.definition.resources
-    declared = (*desired.current.live, *blueprint.by_request, *blueprint.by_environment,
-                *blueprint.by_template)  # fmt: skip
-    before = desired.current.has_rules or any(row.rules for row in desired.current.rows)
-    if declared or before:
-        lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
-        rules = {name: encode_rules(lasting.find_rules(name)) for name in resources}
-        of_stack = encode_rules(lasting.find_stack_rules())
-        await traversal_start.store_rules(conn, desired.stack_id, rules, of_stack)
+    lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
+    rules = {name: encode_rules(lasting.find_rules(name)) for name in resources}
+    of_stack = encode_rules(lasting.find_stack_rules())
+    await traversal_start.store_rules(conn, desired.stack_id, rules, of_stack)

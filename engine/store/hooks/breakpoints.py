@@ -12,22 +12,20 @@ READ = """
 select id, pattern, rule, created_by, created_at from breakpoint
  where stack_id = $1 order by created_at, id
 """
-#: Breakpoints of ancestors that can reach into nested stacks, those of the root stack first. path:
+#: Breakpoints of the stack, after those of its ancestors that can reach into nested stacks. path:
 #: from the ancestor to the stack.
-READ_OF_ANCESTORS = """
-with recursive ancestor as (
-    select p.id, p.parent_id, p.path as ancestor_path, s.path
-      from stack s join stack p on p.id = s.parent_id
-     where s.id = $1
+READ_LIVE = """
+with recursive owner as (
+    select id, parent_id, path as owner_path, path from stack where id = $1
     union all
-    select p.id, p.parent_id, p.path, a.path from ancestor a join stack p on p.id = a.parent_id
+    select p.id, p.parent_id, p.path, o.path from owner o join stack p on p.id = o.parent_id
 )
 select b.id, b.pattern, b.rule,
-       case a.ancestor_path when '' then a.path
-            else substr(a.path, length(a.ancestor_path) + 2) end as path
-  from ancestor a join breakpoint b on b.stack_id = a.id
- where b.pattern like '%/%'
- order by length(a.ancestor_path), b.created_at, b.id
+       case o.owner_path when '' then o.path
+            else substr(o.path, length(o.owner_path) + 2) end as path
+  from owner o join breakpoint b on b.stack_id = o.id
+ where o.id = $1 or b.pattern like '%/%'
+ order by length(o.owner_path), b.created_at, b.id
 """
 INSERT = """
 insert into breakpoint (stack_id, id, pattern, rule, created_by)
@@ -143,10 +141,10 @@ async def read_breakpoints(conn: Connection, stack_id: UUID) -> list[BreakpointR
     return [BreakpointRecord(**row) for row in await conn.fetch(READ, stack_id)]
 
 
-async def read_breakpoints_of_ancestors(conn: Connection, stack_id: UUID) -> list[TreeBreakpoint]:
-    """Breakpoints of ancestors that can reach into the stack, the weakest first. path: from the
-    ancestor to the stack."""
-    return [TreeBreakpoint(**row) for row in await conn.fetch(READ_OF_ANCESTORS, stack_id)]
+async def read_live(conn: Connection, stack_id: UUID) -> list[TreeBreakpoint]:
+    """Breakpoints of the stack and those of its ancestors that can reach into it, the weakest
+    first. path: from the ancestor to the stack."""
+    return [TreeBreakpoint(**row) for row in await conn.fetch(READ_LIVE, stack_id)]
 
 
 async def insert_breakpoints(

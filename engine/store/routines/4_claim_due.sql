@@ -102,6 +102,8 @@ begin
                row_number() over (partition by n.stack_id order by n.wake_at, n.id) as turn
           from unnest(p_due) d
          cross join lateral (
+               -- In the order of the index alone: all nodes of a graph can be due at the same time, and
+               -- sorting them by another column would read all of them for each claim.
                (select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads, n.bytes,
                        n.phase, n.started_at, n.state, n.operation, n.expired_leases, n.worker
                   from node n
@@ -111,7 +113,7 @@ begin
                    and (p_include_suspects
                         or not is_suspect(
                                expired_leases_at_claim(n.expired_leases, n.state, n.worker)))
-                 order by n.wake_at, n.id limit p_limit)
+                 order by n.wake_at limit p_limit)
                union all
                (select n.* from unnest(p_labels) l (label)
                  cross join lateral (
@@ -123,7 +125,7 @@ begin
                           and (p_include_suspects
                                or not is_suspect(
                                       expired_leases_at_claim(n.expired_leases, n.state, n.worker)))
-                        order by n.wake_at, n.id limit p_limit) n
+                        order by n.wake_at limit p_limit) n
                  where d.labelled)) n
          where not exists (select from unnest(p_ends) e
                             where e.stack_id = d.stack_id and e.traversal = d.traversal)

@@ -17,7 +17,7 @@ LOCK_STACK = """
 select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
        (select max(version) from template v where v.stack_id = s.id) as newest,
        s.disable_rollback, t.state, t.action,
-       t.requested_by, t.requested_by_id, t.excluded, now() as now, o.name as root, s.path
+       t.requested_by, t.requested_by_id, t.excluded, now() as now, o.name as root, s.path, s.tags
   from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
   left join stack o on o.id = s.root_id
  where s.id = $1 and s.project = coalesce($2, s.project)
@@ -80,6 +80,7 @@ class LockedStack:
     now: datetime
     root: str | None
     path: str
+    tags: list[str]
 
     @property
     def path_names(self) -> list[str]:

@@ -10,13 +10,6 @@ from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.words import Json
 
-INSERT_STACK = """
-insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback,
-                   private_outputs, version, traversal)
-values ($1, $2, $3, $4, $5, $6, $7, $8, 1, 1)
-on conflict (project, name) where deleted_at is null do nothing
-returning coalesce(pg_sequence_last_value(pg_get_serial_sequence('outbox', 'id')), 0)
-"""
 CLAIM_KEY = """
 with claimed as (
     insert into idempotency (project, key, request_digest, stack_id) values ($1, $2, $3, $4)
@@ -53,34 +46,6 @@ update stack set deleted_at = clock_timestamp() where id = $1
 """
 
 
-async def insert_stack(
-    conn: Connection,
-    *,
-    stack_id: UUID,
-    project: str,
-    name: str,
-    owner: Principal,
-    tags: Sequence[str],
-    timeout_mins: int | None,
-    disable_rollback: bool,
-    private_outputs: bool = False,
-) -> int | None:
-    """The last ID of the outbox before; None if the project has a stack of that name.
-    private_outputs: see `StackRecord`."""
-    last: int | None = await conn.fetchval(
-        INSERT_STACK,
-        stack_id,
-        project,
-        name,
-        owner.name,
-        list(tags),
-        timeout_mins,
-        disable_rollback,
-        private_outputs,
-    )
-    return last
-
-
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
     """An Idempotency-Key: the digest of the request that used it first, and its stack."""
@@ -109,6 +74,38 @@ class StackHeader(NamedTuple):
     tags: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class NewStack:
+    """A stack that does not exist yet. private_outputs: see `StackRecord`."""
+
+    project: str
+    name: str
+    owner: Principal
+    tags: Sequence[str]
+    timeout_mins: int | None
+    disable_rollback: bool
+    private_outputs: bool
+
+    @property
+    def header(self) -> StackHeader:
+        return StackHeader(self.project, self.name, list(self.tags))
+
+    def document(self, stack_id: UUID) -> Json:
+        """The columns of its row, for `accept_change`."""
+        return {
+            "id": stack_id,
+            "project": self.project,
+            "name": self.name,
+            "owner": self.owner.name,
+            "tags": list(self.tags),
+            "timeout_mins": self.timeout_mins,
+            "disable_rollback": self.disable_rollback,
+            "private_outputs": self.private_outputs,
+            "version": 1,
+            "traversal": 1,
+        }
+
+
 async def read_stack_header(conn: Connection, stack_id: UUID) -> StackHeader:
     row = await conn.fetchrow(READ_HEADER, stack_id)
     if row is None:
@@ -125,6 +122,8 @@ async def update_settings(
     disable_rollback: bool | None,
 ) -> None:
     """Change settings that are not part of the template; None: unchanged."""
+    if tags is None and timeout_mins is None and disable_rollback is None:
+        return
     new_tags = None if tags is None else list(tags)
     await conn.execute(UPDATE_SETTINGS, stack_id, new_tags, timeout_mins, disable_rollback)
 

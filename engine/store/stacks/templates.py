@@ -19,12 +19,6 @@ from engine.store.key_order import order_of
 from engine.store.records import TemplateRecord, VersionRecord
 from engine.words import Json
 
-INSERT_TEMPLATE = """
-insert into template (stack_id, version, description, template, environment, files, parameters,
-                      masked_parameters, hidden_parameters, outputs, requested_by, source,
-                      requested_by_id, requested_by_roles, key_order, stack_outputs, sources)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-"""
 DELETE_OLD_VERSIONS = """
 delete from template t
  where t.stack_id = $1
@@ -115,8 +109,7 @@ class StackTypes:
     types: Mapping[str, str]
 
 
-async def insert_template(
-    conn: Connection,
+def version_document(
     *,
     project: str,
     stack_id: UUID,
@@ -133,9 +126,10 @@ async def insert_template(
     source: str | None,
     template_order: Json = None,
     stack_outputs: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
-) -> None:
-    """template_order: the order of the template's keys; None: that of `template`. stack_outputs:
-    the outputs of other stacks that the version reads.
+) -> Json:
+    """The columns of a new version, for `accept_change`. template_order: the order of the
+    template's keys; None: that of `template`. stack_outputs: the outputs of other stacks that the
+    version reads.
 
     If a parameter is hidden, the columns that can contain its value or a part of it are
     encrypted; likewise if the output of another stack is secret.
@@ -164,11 +158,25 @@ async def insert_template(
                        for name, value in environment.items()}  # fmt: skip
         files, parameters = secret("files", files), secret("parameters", parameters)
         key_order = secret("key_order", key_order)
-    await conn.execute(
-        INSERT_TEMPLATE, stack_id, version, description, template, environment, files,
-        parameters, masked_parameters, hidden, outputs, requested_by.name, source,
-        requested_by.id, list(requested_by.roles), key_order, read, sources,
-    )  # fmt: skip
+    return {
+        "stack_id": stack_id,
+        "version": version,
+        "description": description,
+        "template": template,
+        "environment": environment,
+        "files": files,
+        "parameters": parameters,
+        "masked_parameters": masked_parameters,
+        "hidden_parameters": hidden,
+        "outputs": outputs,
+        "requested_by": requested_by.name,
+        "source": source,
+        "requested_by_id": requested_by.id,
+        "requested_by_roles": list(requested_by.roles),
+        "key_order": key_order,
+        "stack_outputs": read,
+        "sources": sources,
+    }
 
 
 async def delete_old_versions(conn: Connection, stack_id: UUID, max_versions: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from engine.hooks.rule import Rule, decode_rules, encode_rules
@@ -12,6 +12,7 @@ from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.principal import Principal
 from engine.store.connection import Connection, size_of
 from engine.store.encryption.secret_values import Scope, Secret
+from engine.store.stacks.stack_rows import NewStack
 from engine.store.traversals.added_nodes import IF_REPLACED, encode_added_nodes
 from engine.words import (
     GATES,
@@ -30,7 +31,10 @@ update resource r set label = n.label
  where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
    and r.label is distinct from n.label
 """
-START = "select p_wake_at, p_stepped from start_traversal($1, $2, $3, $4, $5)"
+ACCEPT = """
+select p_outcome, p_outbox, p_wake_at, p_stepped
+  from accept_change($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+"""
 STACK_RULES = "select rules from stack where id = $1"
 STORE_STACK_RULES = """
 update stack set rules = $2 where id = $1 and rules is distinct from $2
@@ -41,17 +45,13 @@ update resource r set rules = n.rules
  where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
    and r.rules is distinct from n.rules
 """
-RESET_DIGESTS = """
-update resource set digest = ''
- where stack_id = $1 and (id = any ($2::uuid[]) or name = any ($3::text[]) and replaced_by is null)
-"""
 SET_SUCCESSORS = """
 update node n set successor = s.successor
   from unnest($2::integer[], $3::integer[], $4::integer[]) s (traversal, id, successor)
  where n.stack_id = $1 and n.traversal = s.traversal and n.id = s.id
 """
 
-#: Maximum number of nodes that are stored by `start_traversal`. COPY takes two round trips for each
+#: Maximum number of nodes that are stored by `accept_change`. COPY takes two round trips for each
 #: table, but less time for each row.
 STORED_AT_ONCE = 10
 
@@ -114,8 +114,63 @@ class StackEvent(NamedTuple):
     data: Mapping[str, Json]
 
 
-async def start_traversal(
-    conn: Connection,
+@dataclass(frozen=True, slots=True)
+class PreparedTraversal:
+    """A new traversal, ready to store. traversal: columns of its row. traceparent: None: that of
+    the stack stays. view: stored with the stack's own gates."""
+
+    project: str
+    stack_id: UUID
+    number: int
+    traversal: Json
+    event: StackEvent
+    traceparent: str | None
+    plan: Plan
+    inputs: Mapping[str, NodeInputs]
+    view: Mapping[str, Json] | None
+    labelled: bool
+
+    @property
+    def node_columns(self) -> Sequence[str]:
+        return (*NODE_COLUMNS, LABEL) if self.labelled else NODE_COLUMNS
+
+    @property
+    def row_columns(self) -> Sequence[str]:
+        return (*ROW_COLUMNS, LABEL) if self.labelled else ROW_COLUMNS
+
+    @property
+    def is_small(self) -> bool:
+        """Whether one statement stores its nodes and rows."""
+        return max(len(self.plan.rows), len(self.plan.nodes)) <= STORED_AT_ONCE
+
+    @property
+    def is_one_statement(self) -> bool:
+        return self.is_small and not (self.successors() or self.changing() or self.plan.out_of_date)
+
+    def successors(self) -> list[tuple[int, int, int]]:
+        """(traversal, node, new node) of earlier nodes that new ones wait for."""
+        return [
+            (*node.waits_for_running, index)
+            for index, node in enumerate(self.plan.nodes)
+            if node.waits_for_running is not None
+        ]
+
+    def changing(self) -> list[UUID]:
+        """Existing resources that nodes change: without a digest, the next update includes those
+        whose node has not run."""
+        fresh = {row.id for row in self.plan.rows}
+        return [
+            node.resource_id
+            for node in self.plan.nodes
+            if _changes(node) and node.resource_id not in fresh
+        ]
+
+    def row_records(self) -> list[tuple[object, ...]]:
+        count = len(self.row_columns)
+        return [_row_record(self.project, self.stack_id, row)[:count] for row in self.plan.rows]
+
+
+def prepare_traversal(
     *,
     project: str,
     stack_id: UUID,
@@ -130,16 +185,12 @@ async def start_traversal(
     view: Mapping[str, Json] | None = None,
     lifecycle_plugins: bool = False,
     nested: NestedContext,
-) -> None:
-    """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers.
-
-    traceparent: None: that of the stack stays. view: stored with the stack's own gates.
-    lifecycle_plugins: they are notified of the end.
-    """
+) -> PreparedTraversal:
+    """lifecycle_plugins: they are notified of the end. The others: see `PreparedTraversal`."""
     active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
     parent = nested.parent or NO_PARENT
     labels = sorted({node.label for node in plan.nodes if node.label})
-    traversal = {
+    traversal: Json = {
         "stack_id": stack_id,
         "number": number,
         "action": action.value,
@@ -162,48 +213,83 @@ async def start_traversal(
         "labelled": bool(labels),
         "labels": labels,
     }
-    more = (LABEL,) if labels else ()
-    node_columns, row_columns = (*NODE_COLUMNS, *more), (*ROW_COLUMNS, *more)
-    rows = [_row_record(project, stack_id, row)[: len(row_columns)] for row in plan.rows]
-    small = max(len(rows), len(plan.nodes)) <= STORED_AT_ONCE
-    ((wake_at, stepped),) = await conn.fetch(
-        START, traversal, event._asdict(), traceparent,
-        [dict(zip(row_columns, row, strict=True)) for row in rows] if small and rows else None,
-        _node_documents(node_columns, stack_id, number, plan, inputs, view)
-        if small and plan.nodes
+    return PreparedTraversal(
+        project, stack_id, number, traversal, event, traceparent, plan, inputs, view, bool(labels)
+    )
+
+
+class OutboxRange(NamedTuple):
+    """The last ID of the outbox must be between these; otherwise, a new stack is not stored."""
+
+    first: int
+    last: int
+
+
+ANY_OUTBOX = OutboxRange(0, 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedChange:
+    """outcome: accepted; name_taken, if the project has a stack of that name; or uncounted, if the
+    outbox is not in the `OutboxRange`. Only the first one stores anything. outbox: for a new stack,
+    the last ID of the outbox before."""
+
+    outcome: Literal["accepted", "name_taken", "uncounted"]
+    outbox: int | None
+
+
+async def accept_change(
+    conn: Connection,
+    prepared: PreparedTraversal,
+    *,
+    version: Json = None,
+    new_stack: NewStack | None = None,
+    outbox: OutboxRange | None = None,
+) -> AcceptedChange:
+    """Store a traversal with its graph, and wake the workers.
+
+    version: the new version of the template (`version_document`); None: it is stored already.
+    new_stack: of which this is the first traversal. outbox: see `OutboxRange`; None: any.
+    """
+    rows = prepared.row_records()
+    number, view, plan = prepared.number, prepared.view, prepared.plan
+    columns, stack_id, inputs = prepared.node_columns, prepared.stack_id, prepared.inputs
+    first, last = outbox or (None, None)
+    (stored,) = await conn.fetch(
+        ACCEPT,
+        new_stack.document(stack_id) if new_stack else None,
+        first,
+        last,
+        version,
+        prepared.traversal,
+        prepared.event._asdict(),
+        prepared.traceparent,
+        [dict(zip(prepared.row_columns, row, strict=True)) for row in rows]
+        if prepared.is_small and rows
         else None,
-    )  # fmt: skip
-    if not small:
+        _node_documents(columns, stack_id, number, plan, inputs, view)
+        if prepared.is_small and plan.nodes
+        else None,
+        prepared.changing(),
+    )
+    accepted = AcceptedChange(stored["p_outcome"], stored["p_outbox"])
+    if accepted.outcome != "accepted":
+        return accepted
+    if not prepared.is_small:
         if rows:
-            await conn.copy_records_to_table("resource", columns=row_columns, records=rows)
+            await conn.copy_records_to_table("resource", columns=prepared.row_columns, records=rows)
         await conn.copy_records_to_table(
             "node",
-            columns=node_columns,
+            columns=columns,
             records=_node_records(
-                node_columns, stack_id, number, plan, inputs, wake_at, view, stepped=stepped
+                columns, stack_id, number, plan, inputs, stored["p_wake_at"], view,
+                stepped=stored["p_stepped"],
             ),
-        )
+        )  # fmt: skip
         await correct_estimates(conn, len(plan.nodes))
-    successors = [
-        (*node.waits_for_running, index)
-        for index, node in enumerate(plan.nodes)
-        if node.waits_for_running is not None
-    ]
-    if successors:
-        traversals, ids, new = zip(*successors, strict=True)
-        await conn.execute(SET_SUCCESSORS, stack_id, traversals, ids, new)
-    await _reset_digests(conn, stack_id, plan)
-
-
-async def _reset_digests(conn: Connection, stack_id: UUID, plan: Plan) -> None:
-    """Resources whose node may not run, and those that a partial update leaves out, have no digest:
-    the next update includes them."""
-    fresh = {row.id for row in plan.rows}
-    changing = [
-        node.resource_id for node in plan.nodes if _changes(node) and node.resource_id not in fresh
-    ]
-    if changing or plan.out_of_date:
-        await conn.execute(RESET_DIGESTS, stack_id, changing, plan.out_of_date)
+    if successors := prepared.successors():
+        await conn.execute(SET_SUCCESSORS, stack_id, *zip(*successors, strict=True))
+    return accepted
 
 
 def _changes(node: PlannedNode) -> bool:
@@ -310,7 +396,7 @@ def _node_documents(
     inputs: Mapping[str, NodeInputs],
     view: Mapping[str, Json] | None,
 ) -> list[Json]:
-    """The records as `start_traversal` reads them, which sets wake_at and the phase."""
+    """The records as `accept_change` reads them, which sets wake_at and the phase."""
     documents: list[Json] = []
     records = _node_records(columns, stack_id, number, plan, inputs, None, view, stepped=False)
     stored = [node for node in plan.nodes if node.added_by is None]

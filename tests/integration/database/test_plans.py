@@ -51,6 +51,7 @@ RULES = frozenset({
 #: The routines with planner settings of their own call the others.
 CALLING = frozenset(
     {
+        "accept_change",
         "advance",
         "claim_deliveries",
         "complete_traversals",

@@ -17,7 +17,7 @@ from tests.support.program import Json, program, resource, template
 from tests.support.statement_log import statement_log
 
 SIZES = (10, 100, 1_000)
-STATEMENTS = 10
+STATEMENTS = 5
 #: The first update queues the graph of the create, which has a node for each resource.
 WRITTEN = Counter(
     stack=1, template=1, traversal=1, node=1, resource=1, event=1, outbox=1, archive_queue=1
@@ -67,7 +67,7 @@ async def accepted_statements(
             for size, stack in stacks.items():
                 log.entries.clear()
                 await update_one(idle_engine(database), stack, size, "y")
-                found[size] = len(log.transaction("insert into template "))
+                found[size] = len(log.transaction("accept_change("))
         finally:
             await database.close()
     return found

@@ -9,9 +9,11 @@ from datetime import timedelta
 
 import pytest
 
+from engine.service import StackRequest
 from engine.store.connection import Connection, connect
 from engine.store.database import open_database
 from engine.store.traversals.advance import advance
+from tests.support.idle_engine import idle_engine
 from tests.support.postgres import TestServer
 from tests.support.program import Json, Program, eventually, program, resource, template
 from tests.support.rows_read import rows_read_so_far, without_statistics
@@ -129,4 +131,36 @@ async def rows_of_an_empty_claim(postgres: TestServer, planned: int, analysed: b
 async def test_an_empty_claim_reads_no_planned_work(postgres: TestServer, analysed: bool) -> None:
     few = await rows_of_an_empty_claim(postgres, 20, analysed)
     many = await rows_of_an_empty_claim(postgres, 10_000, analysed)
+    assert many <= few + 10, (few, many)
+
+
+async def rows_of_claims(postgres: TestServer, due: int, analysed: bool) -> int:
+    """The rows of nodes that claims of 100 of these nodes read, which are all due at one time."""
+    async with postgres.new_database() as url:
+        async with outside(url) as conn:
+            await without_statistics(conn)
+        database = await open_database(url)
+        try:
+            request = StackRequest(name="s", template=template(wide(due, "x")))
+            await idle_engine(database).stacks.create("p", request)
+            async with outside(url) as conn:
+                if analysed:
+                    await conn.execute("analyze")
+                before = await rows_read_so_far(conn)
+            async with database.connection() as conn:
+                for _ in range(10):
+                    claimed = await advance(conn, "w", timedelta(minutes=1), 10, [])
+                    assert len(claimed.work) == 10
+        finally:
+            await database.close()
+        async with outside(url) as conn:
+            return (await rows_read_so_far(conn) - before)["node"]
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
+async def test_a_claim_reads_few_of_the_nodes_that_are_due(
+    postgres: TestServer, analysed: bool
+) -> None:
+    few = await rows_of_claims(postgres, 120, analysed)
+    many = await rows_of_claims(postgres, 4_000, analysed)
     assert many <= few + 10, (few, many)
