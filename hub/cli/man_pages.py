@@ -91,7 +91,9 @@ def _commands(command: Any, below: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, (command.commands[name].help or "").split("\n\n")[0]
 
 
-def command_parameters(command: "Command", context: "Context", kind: str) -> Iterator[tuple[str, str]]:
+def command_parameters(
+    command: "Command", context: "Context", kind: str
+) -> Iterator[tuple[str, str]]:
     for one in command.get_params(context):
         record = one.get_help_record(context)
         if record is not None and one.param_type_name == kind:
