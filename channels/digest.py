@@ -98,7 +98,7 @@ def _read(value: Json, place: str, findings: Findings) -> Digest | None:
         return None
     given = [key for key in ("at", "timezone") if section.get(key) is not None]
     if every != DAILY and given:
-        reason = "is possible for a daily digest only"
+        reason = "is for a daily digest only"
         findings.add(f"{place}.{given[0]}", reason, "Remove it, or write every: daily.")
     at: int | None = DEFAULT_AT
     if "at" in given:

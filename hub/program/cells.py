@@ -153,7 +153,7 @@ class ServedCells:
             raise NotFound(
                 f'the project "{project}" is in no cell of this server',
                 place="path",
-                remedy="An operator adds it to projects of one of [cells] databases.",
+                remedy="Ask the operator to add the project to `projects` of a cell in [[cells.databases]].",
                 code="ProjectInNoCell",
             )
         if len(possible) > 1:
@@ -201,7 +201,8 @@ class ServedCells:
         away = self.away()
         return Unavailable(
             f"the cells have not agreed to revision {self._placement.revision} of [cells] yet, and"
-            " until then no project is added" + (f"; away: {', '.join(away)}" if away else ""),
+            " until then no project is added"
+            + (f"; not available: {', '.join(away)}" if away else ""),
             place="[cells] revision",
             remedy="Send the request again after the time in Retry-After; the log of the server has"
             " the reason.",
