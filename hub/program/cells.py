@@ -153,7 +153,8 @@ class ServedCells:
             raise NotFound(
                 f'the project "{project}" is in no cell of this server',
                 place="path",
-                remedy="Ask the operator to add the project to `projects` of a cell in [[cells.databases]].",
+                remedy="Ask the operator to add the project to `projects` of a cell in"
+                " [[cells.databases]].",
                 code="ProjectInNoCell",
             )
         if len(possible) > 1:
