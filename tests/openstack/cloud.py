@@ -74,6 +74,10 @@ PROJECT_LISTS: dict[str, Lists] = {
     },
     "designate": {"zone": lambda cloud: cloud.dns.zones()},
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
+    "mistral": {
+        "workflow": lambda cloud: cloud.workflow.workflows(),
+        "cron trigger": lambda cloud: cloud.workflow.cron_triggers(),
+    },
     "zaqar": {"queue": lambda cloud: cloud.message.queues()},
 }
 #: Each project gets a security group of this name from Neutron.
@@ -373,9 +377,18 @@ def delete_queues(cloud: Connection) -> None:
         cloud.message.delete_queue(queue)
 
 
+def delete_workflows(cloud: Connection) -> None:
+    """Delete all cron triggers and workflows of a project."""
+    for trigger in list(cloud.workflow.cron_triggers()):
+        cloud.workflow.delete_cron_trigger(trigger)
+    for workflow in list(cloud.workflow.workflows()):
+        cloud.workflow.delete_workflow(workflow)
+
+
 #: Delete what a project has in a service.
 CLEANUPS: Mapping[str, Callable[[Connection], None]] = {
     "barbican": delete_stored_objects,
+    "mistral": delete_workflows,
     "swift": delete_containers,
     "zaqar": delete_queues,
 }

@@ -82,7 +82,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_of_service("OS::Ironic", "Ironic", "Port"),
         **_of_service("OS::Magnum", "Magnum", "Bay BayModel Cluster ClusterTemplate"),
         **_of_service("OS::Manila", "Manila", "SecurityService Share ShareNetwork ShareType"),
-        **_of_service("OS::Mistral", "Mistral", "CronTrigger ExternalResource Workflow"),
         **_of_service("OS::Monasca", "Monasca", "AlarmDefinition Notification", _NO_LONGER),
         **_of_service(
             "OS::Neutron", "firewalls", "Firewall FirewallPolicy FirewallRule", _EXTENSION
@@ -114,7 +113,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_of_service("OS::Senlin", "Senlin", "Cluster Node Policy Profile Receiver"),
         **_of_service("OS::Trove", "Trove", "Cluster Instance"),
         **_of_service("OS::Vitrage", "Vitrage", "Template", _NO_LONGER),
-        **_of_service("OS::Zaqar", "Mistral", "MistralTrigger"),
         **_of_service("OS::Zun", "Zun", "Container"),
     }
 )

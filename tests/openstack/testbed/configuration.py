@@ -485,7 +485,8 @@ def zaqar(layout: Layout, broker: str) -> Sections:
             "region_name": REGION,
         },
         "signed_url": {"secret_key": layout.password},
-        "storage": {"message_pipeline": ""},
+        # Sends messages to subscribers.
+        "storage": {"message_pipeline": "zaqar.notification.notifier"},
         "trustee": {name: one for name, one in auth.items() if not name.startswith("project_")},
         "notification": {"require_confirmation": "false"},
         **common(layout),

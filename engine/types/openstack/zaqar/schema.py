@@ -59,6 +59,28 @@ SUBSCRIPTION: Final = TypeSchema(
     attributes={},
 )
 
+MISTRAL_TRIGGER: Final = TypeSchema(
+    "OS::Zaqar::MistralTrigger",
+    description="Runs a workflow for each message of a queue.",
+    properties={
+        "queue_name": _QUEUE_NAME,
+        "ttl": _LIFETIME,
+        "workflow_id": updatable(
+            Kind.STRING,
+            "ID of the workflow.",
+            required=True,
+            constraints=custom("mistral.workflow"),
+        ),
+        "params": updatable(
+            Kind.MAP,
+            "Parameters of the executions. Their environment has the message as `notification`.",
+            default={},
+        ),
+        "input": updatable(Kind.MAP, "Input of the workflow.", default={}),
+    },
+    attributes={},
+)
+
 SIGNED_URL: Final = TypeSchema(
     "OS::Zaqar::SignedQueueURL",
     description="A signature with which a client without a token uses a queue.",

@@ -83,6 +83,8 @@ OF_TYPES: dict[str, dict[str, Json]] = {
     "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
     "OS::Designate::RecordSet": {"type": "A"},
+    "OS::Mistral::CronTrigger": {"pattern": "0 0 * * *"},
+    "OS::Mistral::Workflow": {"type": "direct", "tasks": [{"name": "a", "action": "b"}]},
     "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},
     "OS::Octavia::AvailabilityZoneProfile": {"availability_zone_data": "{}"},
     "OS::Octavia::FlavorProfile": {"flavor_data": "{}"},

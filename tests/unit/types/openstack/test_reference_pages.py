@@ -14,6 +14,7 @@ TABLED = (
     "OS::Barbican::",
     "OS::Designate::",
     "OS::Keystone::",
+    "OS::Mistral::",
     "OS::Neutron::",
     "OS::Octavia::",
     "OS::Swift::",
