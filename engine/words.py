@@ -75,6 +75,16 @@ class FoundBy(StrEnum):
     REPORT = "report"
 
 
+class ObservationSource(StrEnum):
+    """How an observed state was found. POLL: by an observation that a user requested or a policy
+    scheduled. EVENT: by one after a report of a change. OPERATION: by the last operation: no later
+    observation was of the whole stack, or has found a difference."""
+
+    POLL = "poll"
+    EVENT = "event"
+    OPERATION = "operation"
+
+
 class ObservedState(StrEnum):
     """What a provider reports about a physical resource.
 

@@ -717,7 +717,20 @@ class EffectiveBreakpoint(TypedDict):
     created_by: str | None
 
 
+class ObservedResource(TypedDict):
+    """since: when the state was observed first; null: it is as recorded."""
+
+    state: Literal["present", "missing", "changed", "degraded", "unknown"]
+    source: Literal["poll", "event", "operation"]
+    observed_at: str
+    since: str | None
+    reason: str
+    differences: list[Difference]
+
+
 class InspectedResource(TypedDict):
+    """`observed`: null if it has no physical resource, or cannot be observed."""
+
     name: str
     path: str
     type: str
@@ -734,6 +747,7 @@ class InspectedResource(TypedDict):
     breakpoints: list[EffectiveBreakpoint]
     hooks: list[Hook]
     label: str | None
+    observed: ObservedResource | None
 
 
 class Liveness(TypedDict):

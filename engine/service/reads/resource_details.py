@@ -8,6 +8,7 @@ from engine.errors import HeadgateError, NotFound
 from engine.hooks.rule import Rule, decode_rule, decode_rules
 from engine.hot.syntax.globs import matches_glob
 from engine.node.node import ENDED
+from engine.service.reads.observed_resource import ObservedResourceState, read_observed_state
 from engine.store.database import Database
 from engine.store.hooks.hook_lists import read_latest_hooks
 from engine.store.records import HookRecord, NodeRecord, ResourceRecord, StackRecord
@@ -56,7 +57,7 @@ class EffectiveBreakpoint:
 @dataclass(frozen=True, slots=True)
 class ResourceDetails:
     """row: None if the resource does not exist yet or was deleted. properties: as applied last,
-    masked."""
+    masked. observed: None: it has no physical resource, or cannot be observed."""
 
     name: str
     type: str
@@ -66,6 +67,7 @@ class ResourceDetails:
     steps: Sequence[CurrentNode]
     breakpoints: Sequence[EffectiveBreakpoint]
     hooks: Sequence[HookRecord]
+    observed: ObservedResourceState | None = None
 
 
 class ResourceInspection:
@@ -82,7 +84,11 @@ class ResourceInspection:
             more = await read_resource_rules(conn, stack.id, name)
             hooks = await read_latest_hooks(conn, stack.id, name, HOOKS)
             live = await read_live_breakpoints(conn, stack.id)
-        row = rows[0] if rows else None
+            row = rows[0] if rows else None
+            observed = (
+                None if row is None
+                else await read_observed_state(conn, stack, row, self._registry)
+            )  # fmt: skip
         if row is None and (not nodes or stack.deleted_at is not None):
             raise NotFound(
                 f"The Resource ({name}) could not be found in Stack {stack.name}.",
@@ -101,6 +107,7 @@ class ResourceInspection:
             steps=[self._step(one) for one in nodes],
             breakpoints=list(_breakpoints(nodes, decode_rules(more.rules), matching)),
             hooks=hooks,
+            observed=observed,
         )
 
     def _mask_row(self, row: ResourceRecord) -> Mapping[str, Json]:

@@ -97,6 +97,16 @@ READ_STATES = """
 select stack_id, resource_id, state from observation
  where stack_id = any ($1) and resolved_at is null
 """
+#: Of one resource: its last observation, if that differs, and that of its stack.
+READ_RESOURCE = """
+select b.state, b.differences, b.reason, b.since, b.observed_at, b.found_by,
+       q.observed_at as stack_observed_at
+  from resource r
+  left join observation_schedule q on q.stack_id = r.stack_id
+  left join observation b on b.stack_id = r.stack_id and b.resource_id = r.id
+        and b.recorded_at = r.updated_at and b.resolved_at is null
+ where r.stack_id = $1 and r.id = $2
+"""
 ENCRYPTED = ("properties", "data", "attributes")
 
 
@@ -141,6 +151,25 @@ class ObservedResource:
     reason: str = ""
     endpoint: str = ""
     found_by: FoundBy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastObservation:
+    """state: None: as recorded, or not observed since the last operation. stack_observed_at: the
+    last observation of the whole stack; None: there was none."""
+
+    state: str | None
+    differences: Sequence[Mapping[str, Json]] | None
+    reason: str | None
+    since: datetime | None
+    observed_at: datetime | None
+    found_by: str | None
+    stack_observed_at: datetime | None
+
+
+async def read_last(conn: Connection, stack_id: UUID, resource_id: UUID) -> LastObservation:
+    (row,) = await conn.fetch(READ_RESOURCE, stack_id, resource_id)
+    return LastObservation(**row)
 
 
 async def read_states(

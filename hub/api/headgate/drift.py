@@ -1,5 +1,6 @@
 """Resources whose observed state differs from the recorded one."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
@@ -12,7 +13,7 @@ from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.resources.overrides import AdoptedValue
 from engine.weekly_window import WeeklyWindow
-from engine.words import FoundBy, ObservedState
+from engine.words import FoundBy, Json, ObservedState
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.explanations import explain_paused, path_in
@@ -20,6 +21,13 @@ from hub.api.orchestration.documents import adopted_document
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import stack_of
 from hub.api.routes import Route, json_response
+
+
+def difference_documents(found: Sequence[Mapping[str, Json]]) -> list[responses.Difference]:
+    return [
+        responses.Difference(path=one["path"], desired=one["desired"], observed=one["observed"])
+        for one in found
+    ]
 
 
 def drift_document(one: DriftedResource) -> responses.DriftedResource:
@@ -31,12 +39,7 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
         "stack_name": one.stack_name,
         "path": path_in(one.path, one.name),
         "state": ObservedState(one.state),
-        "differences": [
-            responses.Difference(
-                path=found["path"], desired=found["desired"], observed=found["observed"]
-            )
-            for found in one.differences
-        ],
+        "differences": difference_documents(one.differences),
         "reason": one.reason,
         "since": rfc3339(one.since),
         "observed_at": rfc3339(one.observed_at),

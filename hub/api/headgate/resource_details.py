@@ -2,13 +2,16 @@
 
 from aiohttp import web
 
+from channels.envelope import rfc3339
 from engine.hooks.rule import encode_rule
 from engine.hot.expressions.masking import MASK
+from engine.service.reads.observed_resource import ObservedResourceState
 from engine.service.reads.resource_details import CurrentNode, EffectiveBreakpoint, ResourceDetails
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Json
 from hub.api.app_context import context_of
 from hub.api.headgate import responses
+from hub.api.headgate.drift import difference_documents
 from hub.api.headgate.explanations import path_in, until_of
 from hub.api.headgate.hooks import hook_documents
 from hub.api.openapi_components import document_of
@@ -41,8 +44,22 @@ async def inspect(request: web.Request) -> web.Response:
         "breakpoints": [_breakpoint(one) for one in _by_point(details)],
         "hooks": await hook_documents(context, details.hooks),
         "label": row.label if row else None,
+        "observed": _observed_state(details.observed),
     }
     return json_response(document)
+
+
+def _observed_state(one: ObservedResourceState | None) -> responses.ObservedResource | None:
+    if one is None:
+        return None
+    return {
+        "state": one.state,
+        "source": one.source,
+        "observed_at": rfc3339(one.observed_at),
+        "since": rfc3339(one.since) if one.since else None,
+        "reason": one.reason,
+        "differences": difference_documents(one.differences),
+    }
 
 
 def _status(row: ResourceRecord) -> responses.InspectedStatus:

@@ -14,6 +14,7 @@ from engine.words import (
     Direction,
     FoundBy,
     Json,
+    ObservationSource,
     ObservedState,
     OnDrift,
     Operation,
@@ -575,7 +576,20 @@ class EffectiveBreakpoint(TypedDict):
     created_by: str | None
 
 
+class ObservedResource(TypedDict):
+    """since: when the state was observed first; null: it is as recorded."""
+
+    state: ObservedState
+    source: ObservationSource
+    observed_at: Time
+    since: Time | None
+    reason: str
+    differences: list[Difference]
+
+
 class InspectedResource(TypedDict):
+    """`observed`: null if it has no physical resource, or cannot be observed."""
+
     name: str
     path: str
     type: str
@@ -592,6 +606,7 @@ class InspectedResource(TypedDict):
     breakpoints: list[EffectiveBreakpoint]
     hooks: list[Hook]
     label: str | None
+    observed: ObservedResource | None
 
 
 class CloudEvent(TypedDict):

@@ -8,7 +8,7 @@ import pytest
 
 from engine.store.observer import observation_schedule
 from engine.types.contract import Call
-from engine.types.observation import Observation
+from engine.types.observation import Difference, Observation
 from engine.types.registry import TypeRegistry
 from engine.words import ObservedState, ResourceId
 from engine.work.observer import Observer
@@ -117,6 +117,44 @@ async def test_exactly_the_reported_resources_are_observed(
 
     await eventually(ended)
     assert len((await observed(watched))["resources"]) == 2
+
+
+async def inspected(run: Program, name: str) -> Json:
+    found = await run.stack_request("GET", "s", f"/resources/{name}/inspect")
+    return found["observed"]
+
+
+async def test_inspect_says_what_was_observed_and_how(
+    watched: Program, world: World, type_: WatchedThing
+) -> None:
+    value = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+    await watched.create("s", {"a": thing(), "b": thing(), "v": value})
+    assert await watched.until_ended("s") == "CREATE_COMPLETE"
+    physical = (await watched.resources("s"))["b"]["physical_resource_id"]
+    created_as = await inspected(watched, "a")
+    assert (created_as["state"], created_as["source"]) == ("present", "operation")
+    assert (created_as["since"], created_as["differences"]) == (None, [])
+    # It cannot be observed.
+    assert await inspected(watched, "v") is None
+    drift = await observed(watched)
+    polled = await inspected(watched, "a")
+    assert (polled["state"], polled["source"]) == ("present", "poll")
+    assert polled["observed_at"] == drift["observed_at"] > created_as["observed_at"]
+    world.observed["b"] = Observation(ObservedState.CHANGED, [Difference("size", 1, 7)])
+    await report(watched, physical)
+
+    async def found() -> Json:
+        one = await inspected(watched, "b")
+        return one if one["state"] == "changed" else None
+
+    by_event = await eventually(found)
+    assert by_event["source"] == "event" and by_event["since"] == by_event["observed_at"]
+    assert by_event["differences"] == [{"path": "size", "desired": 1, "observed": 7}]
+    world.observed["a"] = Observation.unknown("no answer", "no answer")
+    await observed(watched)
+    unknown = await inspected(watched, "a")
+    assert (unknown["state"], unknown["source"]) == ("unknown", "poll")
+    assert (unknown["reason"], unknown["since"]) == ("no answer", unknown["observed_at"])
 
 
 async def test_changes_of_several_stacks_are_observed_together(
