@@ -10,7 +10,7 @@ from engine.words import Json
 #: The beginning of the reason of a held delivery. The time of its end follows.
 HELD = "held by quiet hours until "
 #: The channels that reach people.
-CHANNELS = ("email", "slack", "teams")
+CHANNELS = ("apprise", "email", "slack", "teams")
 
 
 def read_quiet_hours(

@@ -59,6 +59,18 @@ def summarize(document: Mapping[str, Json], base_url: str) -> Summary:
     return _of_other(document, base_url)
 
 
+def plain_text(summary: Summary) -> str:
+    """The text below the title, for readers without markup."""
+    parts = [
+        summary.text,
+        "\n".join(f"{name}: {value}" for name, value in summary.facts),
+        "\n".join(f"- {text}\n  {link}" for text, link in summary.items),
+        "\n".join(f"  {line}" for line in summary.changes),
+        f"{summary.link_text}: {summary.link}",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
 def short_text(value: Json) -> str:
     """A value in one line: text as it is, other values as JSON."""
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)

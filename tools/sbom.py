@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).parents[1]
 #: The lock files of the runtime, and when their requirements are installed.
-LOCKS = {"run.lock": "required", "tracing.lock": "optional"}
+LOCKS = {"run.lock": "required", "tracing.lock": "optional", "apprise.lock": "optional"}
 VENDORED = ROOT / "hub" / "dashboard" / "page" / "vendor" / "LICENSES.txt"
 PACKAGE = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;]+)(?: ; (?P<marker>[^\\]+?))? *\\?"

@@ -6,7 +6,7 @@ from email.policy import SMTP
 from html import escape
 from urllib.parse import urlsplit
 
-from channels.summary import Summary
+from channels.summary import Summary, plain_text
 
 #: Maximum characters of a subject.
 MAX_SUBJECT = 200
@@ -27,25 +27,13 @@ def email_message(
     message["References"] = f"<{_local_part(summary.thread)}@{host}>"
     # No answers by programs that are out of office: RFC 3834.
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(_plain_text(summary))
+    message.set_content(f"{summary.title}\n\n{plain_text(summary)}\n")
     message.add_alternative(_html(summary), subtype="html")
     return message
 
 
 def _local_part(thread: str) -> str:
     return "".join(one if one.isalnum() or one in "-." else "-" for one in thread).strip("-.")
-
-
-def _plain_text(summary: Summary) -> str:
-    parts = [
-        summary.title,
-        summary.text,
-        "\n".join(f"{name}: {value}" for name, value in summary.facts),
-        "\n".join(f"- {text}\n  {link}" for text, link in summary.items),
-        "\n".join(f"  {line}" for line in summary.changes),
-        f"{summary.link_text}: {summary.link}",
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _html(summary: Summary) -> str:

@@ -10,6 +10,7 @@ from channels.amqp.answer_queue import AcceptedAnswer, Answers
 from channels.amqp.broker import Broker
 from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
+from channels.apprise.channel import AppriseChannel
 from channels.attempt import Attempts
 from channels.chat.channel import HttpSender, SlackButtons, chat_channels
 from channels.contract import Channel, ReceiverDecision
@@ -35,6 +36,7 @@ from hub.auth.hook_tokens import HookTokens
 from hub.metrics import Metrics
 from hub.program.process_slot import ProcessSlot
 from hub.program.wiring import (
+    apprise_services,
     broker_settings,
     configured_subscriptions,
     dispatcher_settings,
@@ -80,6 +82,9 @@ class Delivery:
         self.channels: dict[str, Channel] = {"webhook": webhook, **chats}
         if (email := email_settings(settings.channels.email)) is not None:
             self.channels["email"] = EmailChannel(email, base_url)
+        if (services := apprise_services(settings.channels.apprise)) is not None:
+            targets = settings.channels.apprise.targets
+            self.channels["apprise"] = AppriseChannel(services, targets, base_url)
         self._broker: Broker | None = None
         if (broker := broker_settings(settings.channels.amqp)) is not None:
             self._broker = Broker(broker, supervisor)

@@ -17,6 +17,7 @@ from channels.amqp.broker import BrokerSettings
 from channels.amqp.connection import ConnectionSettings
 from channels.amqp.notification_listener import ListenerSettings
 from channels.amqp.provider_notifications import OPENSTACK, NotificationRule
+from channels.apprise.services import Service, read_services
 from channels.chat.channel import FORMS
 from channels.dispatcher import DispatcherSettings
 from channels.email.relay import EmailSettings
@@ -48,7 +49,7 @@ from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
 from hub.program.process_slot import ProcessSlot
 from hub.settings.observer import NotificationBroker, ObserverSection
-from hub.settings.settings import Amqp, Email, Retention, Settings, Webhook
+from hub.settings.settings import Amqp, AppriseSection, Email, Retention, Settings, Webhook
 from hub.settings.settings import QuotasSection as QuotaSettings
 
 #: The namespace of the IDs of configured subscriptions, which are derived from their settings.
@@ -222,6 +223,28 @@ def email_settings(email: Email) -> EmailSettings | None:
         timeout=email.timeout.total_seconds(),
         tls=tls_context(email, "[channels.email]"),
     )
+
+
+def apprise_services(apprise: AppriseSection) -> Mapping[str, Service] | None:
+    """None: no services are configured. Raises Unavailable."""
+    if not apprise.services_file:
+        return None
+    place = "[channels.apprise] services_file"
+    text = _secret_in(apprise.services_file, place, "Write lines NAME = URL into it.")
+    findings = Findings()
+    try:
+        services = read_services(text, findings)
+    except ImportError as error:
+        raise Unavailable(
+            f"Apprise is not installed: {error}",
+            place=place,
+            remedy="Run pip install --require-hashes -r requirements/apprise.lock,"
+            " or remove the setting.",
+        ) from error
+    for one in findings.all:
+        reason = f"{apprise.services_file}, {one.place} {one.reason}"
+        raise Unavailable(reason, place=place, remedy=one.remedy)
+    return services
 
 
 def _secret_in(file: str, place: str, remedy: str) -> str:

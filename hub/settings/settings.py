@@ -487,8 +487,17 @@ class Slack(Section):
         return self
 
 
+class AppriseSection(Section):
+    """The services of the channel "apprise". services_file: empty: the server has no such channel.
+    targets: globs on the names that subscriptions of projects may use."""
+
+    services_file: str = ""
+    targets: Texts = ()
+
+
 class Channels(Section):
     webhook: Webhook = Webhook()
+    apprise: AppriseSection = AppriseSection()
     slack: Slack = Slack()
     amqp: Amqp = Amqp()
     email: Email = Email()

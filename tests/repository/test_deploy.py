@@ -189,7 +189,7 @@ def test_lock_files_contain_requirements_with_hashes_only() -> None:
 def test_lock_files_installed_together_have_the_same_versions() -> None:
     """A requirement of two of them has one version, or pip refuses the second one."""
     versions: dict[str, set[str]] = {}
-    for name in ("run.lock", "tracing.lock", "build.lock"):
+    for name in ("run.lock", "tracing.lock", "apprise.lock", "build.lock"):
         text = (ROOT / "requirements" / name).read_text()
         for package, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE):
             versions.setdefault(package, set()).add(version)

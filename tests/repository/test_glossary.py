@@ -43,8 +43,8 @@ idle ignore interface interval kept kind language last level line listen marker 
 min mine minute most name needs nesting new next note older on only opened opens openstack ordered
 page password patience paused per poll pool port prefetch previous programs proxies proxy public
 publish queue rate ratio reason recipients region request requests response search sender sentence
-service show sign signing since size source statuses style target timeout timezone to trusted ttl
-unrouted until updated used user users username variables when yaql
+service services show sign signing since size source statuses style target targets timeout timezone
+to trusted ttl unrouted until updated used user users username variables when yaql
 """
 
 #: Words that no identifier may have: the terms of the field replace them.

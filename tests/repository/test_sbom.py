@@ -35,7 +35,7 @@ def test_it_is_valid_by_the_schema_of_cyclonedx() -> None:
     assert list(validator.iter_errors(wrong))
 
 
-@pytest.mark.parametrize("lock", ["run.lock", "tracing.lock"])
+@pytest.mark.parametrize("lock", ["run.lock", "tracing.lock", "apprise.lock"])
 def test_every_locked_requirement_is_in_it_with_its_hashes(lock: str) -> None:
     text = (ROOT / "requirements" / lock).read_text()
     listed = {one["purl"]: one for one in document()["components"]}

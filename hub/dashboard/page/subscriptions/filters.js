@@ -46,7 +46,7 @@ function digestText(digest) {
 }
 
 /** Channels with quiet hours and digests. */
-export const QUIET_CHANNELS = new Set(["email", "slack", "teams"]);
+export const QUIET_CHANNELS = new Set(["apprise", "email", "slack", "teams"]);
 
 /**
  * The quiet hours in the form, null without any, and nothing if the channel has none. They end the order.
