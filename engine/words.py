@@ -126,6 +126,8 @@ class ConvergeState(StrEnum):
 
 #: States of a converge that has not ended.
 PENDING_CONVERGE = (ConvergeState.RUNNING, ConvergeState.OBSERVING)
+#: Maximum number of rounds of a converge.
+MAX_ROUNDS = 10
 
 
 class Direction(StrEnum):

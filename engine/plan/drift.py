@@ -70,8 +70,6 @@ class ConvergeRound:
         return {"round": self.round, "rounds": self.rounds}
 
 
-#: Maximum number of rounds of a converge.
-MAX_ROUNDS = 10
 #: Resources that a sentence lists.
 MAX_LISTED = 5
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from engine.plan.drift import MAX_ROUNDS
+from engine.words import MAX_ROUNDS
 from headgate.errors import RequestError
 from hub.cli import (
     converge_rounds,

@@ -21,10 +21,10 @@ from engine.errors import (
 )
 from engine.hot.environment.event_sinks import QUIET_HOURS, EventSink, read_event_sinks
 from engine.hot.syntax.document import DocumentLimits, read_document
-from engine.plan.drift import MAX_ROUNDS, ConvergeRound
+from engine.plan.drift import ConvergeRound
 from engine.principal import Principal
 from engine.service import Move, StackRequest, check_tags
-from engine.words import Json
+from engine.words import MAX_ROUNDS, Json
 from hub.api.app_context import AppContext, context_of, identity_of, project_of
 from hub.api.request_validation import body_of, channel_of, invalid
 
