@@ -9,7 +9,16 @@ from aiohttp import web
 from engine.errors import HeadgateError, Unavailable
 from engine.store.access import sessions, tokens
 from hub.api.app_context import CONTEXT, IDENTITY, SERVER, require
-from hub.api.cells import ADMISSION, CELLS, Cell, Cells, first_reachable, naming_cell
+from hub.api.cells import (
+    ADMISSION,
+    CELL_NAME,
+    CELLS,
+    Cell,
+    Cells,
+    first_reachable,
+    has_cells,
+    naming_cell,
+)
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.request_validation import read_body
 from hub.api.routes import Handler, origin_of
@@ -31,6 +40,8 @@ SESSION: web.RequestKey[BrowserSession] = web.RequestKey("session", BrowserSessi
 
 #: Methods with bodies.
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+#: Seconds in which a stream notices that its project moves.
+MOVE_INTERVAL = 1.0
 
 
 @web.middleware
@@ -151,6 +162,20 @@ async def while_admitted(request: web.Request, work: Coroutine[None, None, None]
             notified.cancel()
             ended.clear()
             if not working.done() and not await _is_admitted(request):
+                working.cancel()
+
+
+async def while_in_cell(request: web.Request, work: Coroutine[None, None, None]) -> None:
+    """Run work of any length, and cancel it when the project moves to another cell."""
+    cells, project = request.app[CELLS], request.match_info.get("project", "")
+    if not has_cells(request):
+        await work
+        return
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work)
+        while not working.done():
+            await asyncio.wait({working}, timeout=MOVE_INTERVAL)
+            if not cells.serves(request[CELL_NAME], project):
                 working.cancel()
 
 

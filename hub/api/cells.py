@@ -37,6 +37,10 @@ class Admission:
 ADMISSION: web.RequestKey[Admission] = web.RequestKey("admission", Admission)
 
 
+#: The name of the cell of the request.
+CELL_NAME: web.RequestKey[str] = web.RequestKey("cell_name", str)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """name: "" if the server has one database."""
@@ -49,7 +53,7 @@ class Cell:
     def enter(self, request: web.Request) -> None:
         """Let this cell serve the request."""
         request[CONTEXT], request[ADMISSION] = self.context, self.admission
-        request[COSTLY] = self.costly
+        request[COSTLY], request[CELL_NAME] = self.costly, self.name
 
 
 class Cells(Protocol):
@@ -67,6 +71,14 @@ class Cells(Protocol):
 
     def away(self) -> Sequence[str]:
         """The names of the cells that do not respond."""
+        ...
+
+    def moving(self) -> Sequence[str]:
+        """The projects that are being moved to another cell."""
+        ...
+
+    def serves(self, cell: str, project: str) -> bool:
+        """Whether the cell of this name has not given the project to another one."""
         ...
 
 
@@ -88,6 +100,12 @@ class OneDatabase:
     def away(self) -> Sequence[str]:
         return ()
 
+    def moving(self) -> Sequence[str]:
+        return ()
+
+    def serves(self, cell: str, project: str) -> bool:
+        return True
+
 
 CELLS: web.AppKey[Cells] = web.AppKey("cells")
 
@@ -106,6 +124,17 @@ def unavailable(names: Sequence[str]) -> Unavailable:
         remedy="Send the request again after the time in Retry-After; the log of the server has the"
         " reason.",
         code="CellUnavailable",
+    )
+
+
+def refuse_moving(project: str) -> Unavailable:
+    """project: "": it is not known whether the request is of one that moves."""
+    what = f'the project "{project}"' if project else "a project"
+    return Unavailable(
+        f"{what} is being moved to another cell",
+        place=PLACE,
+        remedy="Send the request again after the time in Retry-After.",
+        code="ProjectMoving",
     )
 
 
@@ -169,7 +198,7 @@ def in_any_cell(
         search = await find_in_cells(asked)
         if search.found is None:
             if refusals and not (search.away or cells.away()):
-                raise refusals[0]
+                raise refuse_moving("") if cells.moving() else refusals[0]
             raise unavailable([*cells.away(), *search.away])
         cell, accepted = search.found
         cell.enter(request)

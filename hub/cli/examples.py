@@ -127,6 +127,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "context delete": ("context delete production",),
     "admin create-token": ("admin create-token ann --role admin --everywhere",),
     "admin purge": ("admin purge --dry-run", "admin purge --older-than 30d"),
+    "admin move-project": (
+        "admin move-project 5ad1ebf9a2b64b9d --to b --config api.toml",
+        "admin move-project 5ad1ebf9a2b64b9d --undo --config api.toml",
+    ),
     "admin migrate": ("admin migrate --dry-run",),
     "admin upgrade-check": ("admin upgrade-check", "admin upgrade-check -o json"),
     "admin doctor": ("admin doctor --config /etc/headgate.toml",),

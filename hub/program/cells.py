@@ -21,6 +21,9 @@ from structlog.typing import FilteringBoundLogger
 from engine.bounded_wait import wait_at_most
 from engine.cells import CellPlacement, merge_histories, possible_cells
 from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
+from engine.store.connection import Connection
+from engine.store.maintenance import project_moves as moves
+from engine.store.maintenance.project_moves import MoveState
 from engine.store.projects import cells as store
 from engine.store.projects.cells import CellRecord
 from engine.store.schema.compatibility import CELLS as NEEDED_PROGRAM
@@ -32,7 +35,7 @@ from engine.tracing import Tracer
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
 from hub.api.cell_search import find_in_cells, wait_for_cell
-from hub.api.cells import PLACE, Cell, unavailable
+from hub.api.cells import PLACE, Cell, refuse_moving, unavailable
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.auth.sessions import Sessions
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
@@ -54,6 +57,8 @@ from hub.settings.settings import Settings
 log: FilteringBoundLogger = structlog.get_logger()
 
 ROLES = frozenset({"api"})
+#: States of a project during a move.
+MOVING = frozenset({"announced", "taken"})
 #: Seconds between two attempts to reach a cell, and to agree about a new revision.
 RETRY_INTERVAL = 3.0
 #: Seconds in which every process notices that a revision was announced.
@@ -138,10 +143,14 @@ class ServedCells:
         self._announced_at: float | None = None
         #: The cells of projects that are recorded there.
         self._owners: dict[str, str] = {}
+        #: Projects that move or have moved: their states, by cell and project.
+        self._moves: dict[str, dict[str, MoveState]] = {}
 
     # What the API asks for; see hub/api/cells.py.
 
     async def find(self, project: str) -> Cell:
+        if states := self._states_of(project):
+            return await self._find_moving(project, states)
         if (owner := self._owners.get(project)) is not None:
             return self._serve(owner)
         if self._later:
@@ -174,7 +183,64 @@ class ServedCells:
         async with cell.context.database.connection() as conn:
             return cell if await store.has_project(conn, project) else None
 
+    def _states_of(self, project: str) -> dict[str, MoveState]:
+        """By cell, as they were read last; empty: the project has never been moved."""
+        read = self._moves.items()
+        return {name: states[project] for name, states in read if project in states}
+
+    async def _find_moving(self, project: str, states: Mapping[str, MoveState]) -> Cell:
+        """Raises Unavailable if no cell can serve it now."""
+        if any(one.state in MOVING for one in states.values()):
+            states = await self._read_states(project, states)
+        for state in ("", "announced"):
+            for name, one in states.items():
+                if one.state == state:
+                    return self._serve(name)
+        targets = {one.moving_to for one in states.values() if one.state == "moved"}
+        if away := [name for name in targets - {*states} if name in self.away()]:
+            raise unavailable(away)
+        raise refuse_moving(project)
+
+    async def _read_states(
+        self, project: str, states: Mapping[str, MoveState]
+    ) -> dict[str, MoveState]:
+        """The current states, in the cells of the move that are available."""
+        names = dict.fromkeys([*states, *(one.moving_to for one in states.values())])
+        found: dict[str, MoveState] = {}
+        for name in names:
+            if name not in self.states or (cell := self.states[name].available) is None:
+                continue
+            async with cell.context.database.connection() as conn:
+                state = await moves.read_state(conn, project)
+            if state is not None:
+                found[name] = state
+        return found
+
+    def moving(self) -> Sequence[str]:
+        return [
+            project
+            for states in self._moves.values()
+            for project, one in states.items()
+            if one.state in MOVING
+        ]
+
+    def serves(self, cell: str, project: str) -> bool:
+        state = self._moves.get(cell, {}).get(project)
+        return state is None or state.state in ("", "announced")
+
+    async def _note_moves(self, name: str, conn: Connection) -> None:
+        """Read the projects that move from a cell, have moved from it, or to it."""
+        self._moves[name] = await moves.list_moves(conn)
+        for project in self._moves[name]:
+            self._owners.pop(project, None)
+
     async def add_project(self, cell: Cell, project: str) -> None:
+        if states := self._states_of(project):
+            if any(one.state in MOVING for one in states.values()):
+                states = await self._read_states(project, states)
+            if (state := states.get(cell.name)) is None or state.state != "":
+                raise refuse_moving(project)
+            return
         if project in self._owners:
             return
         async with cell.context.database.connection() as conn:
@@ -253,6 +319,8 @@ class ServedCells:
         cell = make_cell(
             state.name, settings, loops, self._hasher, self.limits, sessions, self._fetcher
         )
+        async with database.connection() as conn:
+            await self._note_moves(state.name, conn)
         stopped = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             tasks = await loops.start(group, stack, process, stopped)
@@ -337,6 +405,7 @@ class ServedCells:
 
         async def read(cell: Cell) -> CellRecord | None:
             async with cell.context.database.connection() as conn:
+                await self._note_moves(cell.name, conn)
                 return await store.read_cell(conn)
 
         async def read_in_time(cell: Cell) -> CellRecord | None:

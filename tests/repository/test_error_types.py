@@ -23,7 +23,8 @@ NODES = [
     if NAMES_TYPE.search(text := file.read_text())
     for node in ast.walk(ast.parse(text))
 ]
-#: Types of errors that no request gets, because they end a process when it starts.
+#: Types of errors that no request gets, because they end a process when it starts, or a
+#: command.
 AT_START = {
     "ApiWithoutCells",
     "CellMissing",
@@ -35,14 +36,23 @@ AT_START = {
     "DifferentClusters",
     "InvalidSettings",
     "MigrationMissing",
+    "MoveArrived",
+    "MoveDiffers",
+    "MoveUnderWay",
+    "NoMove",
     "NotItsReplica",
     "OlderProcesses",
     "OtherCell",
+    "OtherKey",
     "OtherPlacement",
+    "OtherVersion",
     "ProjectsOfOtherCells",
     "ReplicaNotPrimary",
+    "SameCell",
     "TransactionPooling",
     "TwoPrimaries",
+    "UnknownCell",
+    "UnknownProject",
 }
 #: Types whose call is too indirect to be found: the class's own name, or a table of refusals.
 OTHERS = {

@@ -138,6 +138,10 @@ async def accepts_hook(conn: Connection, hook_id: UUID, key: TokenKey) -> bool:
     return opened
 
 
+def encrypt_token_key(version: int, key: bytes, keyring: Keyring) -> bytes:
+    return keyring.encrypt(_scope(version), key.hex())
+
+
 def _decrypt(row: Any, keyring: Keyring) -> bytes:
     return bytes.fromhex(keyring.decrypt(_scope(row["version"]), row["encrypted"]))
 

@@ -31,8 +31,9 @@ PREVIOUS_RELEASE = "0062_rolling_upgrades.sql"
 LABELS = "0071_labels.sql"
 #: The same for sign-ins with OpenID Connect. An earlier program takes each for another user.
 SIGN_INS = "0072_sign_in_subjects.sql"
-#: The same for cells. An earlier program serves the API of a cell as if it were the only database.
-CELLS = "0080_cells.sql"
+#: The same for cells. An earlier program serves the API of a cell as if it were the only database,
+#: or serves projects from a cell that they have left.
+CELLS = "0089_project_moves.sql"
 
 _CONTRACT = re.compile(r"\A-- contract: (?P<oldest>\S+\.sql)$", re.MULTILINE)
 

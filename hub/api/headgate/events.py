@@ -15,7 +15,7 @@ from engine.errors import Invalid, NotFound, nearest
 from engine.store.connection import Connection
 from engine.store.records import StackRecord
 from hub.api import http_headers
-from hub.api.admission import while_admitted
+from hub.api.admission import while_admitted, while_in_cell
 from hub.api.app_context import context_of, identity_of, project_of, server_of
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.headgate import responses
@@ -101,7 +101,7 @@ async def _send_events(request: web.Request) -> web.StreamResponse:
         with suppress(ConnectionError):  # the client disconnected
             await context.feed.pump(selected, start, response.write)
 
-    await while_admitted(request, pump())
+    await while_admitted(request, while_in_cell(request, pump()))
     return response
 
 

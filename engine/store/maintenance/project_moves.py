@@ -1,0 +1,391 @@
+"""Moves the rows of a project from the database of one cell to that of another one (ADR 16).
+
+The rows leave their tables in one transaction and wait in `moving_row`, where no process acts on
+them. They are copied in pages to `moving_row` of the other cell, and enter its tables in one
+transaction, with which the project is in that cell.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import asyncpg
+
+from engine import errors
+from engine.hooks.derived_tokens import TokenKey
+from engine.store.access.token_keys import LOCK as LOCK_TOKEN_KEYS
+from engine.store.access.token_keys import NOTIFY as NOTIFY_TOKEN_KEYS
+from engine.store.access.token_keys import encrypt_token_key, read_token_keys
+from engine.store.connection import Connection
+from engine.store.encryption.secret_values import Keyring
+from engine.store.projects.cells import read_cell
+
+_STACKS = "stack_id in (select id from stack where project = $1)"
+_PROJECT = "project = $1"
+#: Subjects of events: stacks, subscriptions, and the feeds of a project.
+_SUBJECTS = """stack_id in (
+    select id from stack where project = $1
+    union select id from subscription where project = $1
+    union select id from usage_feed where project = $1
+    union select id from audit_chain where project = $1
+    union select stack_id from outbox where project = $1)"""
+_AUDITED = """stack_id in (
+    select id from stack where project = $1
+    union select stack_id from decision where project = $1)"""
+
+#: The tables whose rows move, and which of their rows are of the project $1. Rows are deleted in
+#: this order, and inserted in the reverse one: the tables that the conditions read are the last.
+MOVED: Mapping[str, str] = {
+    **dict.fromkeys((
+        "template", "traversal", "node", "archived_graph", "archive_queue", "credential",
+        "resource", "snapshot", "resource_snapshot", "resource_signal", "breakpoint",
+        "observation", "completion", "drift_hook", "converge_request",
+    ), _STACKS),
+    "event": _SUBJECTS,
+    "audit_head": _AUDITED,
+    **dict.fromkeys((
+        "idempotency", "software_deployment", "software_config", "hook", "decision",
+        "audit_checkpoint", "delivery", "observation_schedule", "completion_request",
+        "project_usage", "observer_usage", "resource_sample", "provider_failure", "trust",
+        "observation_credential", "labelled_work", "purged_position", "outbox", "audit_chain",
+        "usage_feed", "subscription", "stack",
+    ), _PROJECT),
+}  # fmt: skip
+#: Tables with a column for a project or a stack whose rows do not move.
+NOT_MOVED: Mapping[str, str] = {
+    "cell_project": "the directory: each cell says where the project is",
+    "moving_row": "the rows that move",
+    "stack_tag": "triggers of the table stack write it",
+    "token": "tokens are not used with cells",
+}
+#: Rows get another position in the other database; their number identifies none there.
+RENUMBERED = "outbox"
+
+#: Rows as text are the same in both databases with these.
+SET_FORMAT = """
+select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true),
+       set_config('intervalstyle', 'postgres', true), set_config('bytea_output', 'hex', true),
+       set_config('statement_timeout', '0', true),
+       set_config('idle_in_transaction_session_timeout', '0', true)
+"""
+#: The order of locks: outbox_cursor, stacks by ID, subscriptions by ID.
+LOCK_CURSOR = "select position from outbox_cursor for update"
+LOCK_STACKS = "select id from stack where project = $1 order by id for update"
+LOCK_SUBSCRIPTIONS = "select id from subscription where project = $1 order by id for update"
+TAKE = {
+    table: f"""
+with gone as (delete from {table} t where {condition} returning t::text as content)
+insert into moving_row (project, source_table, content) select $1, '{table}', content from gone
+"""  # noqa: S608 - of constants
+    for table, condition in MOVED.items()
+}
+RESTORE = {
+    table: f"""
+insert into {table} overriding system value
+select (m.r).*
+  from (select content::{table} as r from moving_row
+         where project = $1 and source_table = '{table}' order by number offset 0) m
+"""  # noqa: S608 - of constants
+    for table in MOVED
+}
+#: Events that were published keep their order, after all positions that readers can have.
+INSERT_OUTBOX = """
+with moved as (
+    select (m.content::outbox).* from moving_row m
+     where m.project = $1 and m.source_table = 'outbox'
+), cursor as (
+    select greatest(position, $2) as position from outbox_cursor
+), inserted as (
+    insert into outbox (stack_id, project, first, last, position, created_at)
+    select m.stack_id, m.project, m.first, m.last,
+           case when m.position is not null
+                then c.position + row_number() over (order by m.position nulls last, m.id) end,
+           m.created_at
+      from moved m cross join cursor c order by m.position nulls last, m.id
+    returning position
+)
+update outbox_cursor set position = greatest(
+    (select position from cursor), coalesce((select max(position) from inserted), 0))
+"""
+#: A digest does not depend on the order of rows.
+DIGEST = {
+    table: f"""
+select count(*) as count, md5(coalesce(string_agg(d, '' order by d), '')) as digest
+  from (select md5(t::text) as d from {table} t where {condition}) r
+"""  # noqa: S608 - of constants
+    for table, condition in MOVED.items()
+}
+DIGEST_MOVING = """
+select source_table, count(*) as count, md5(string_agg(d, '' order by d)) as digest
+  from (select source_table, md5(content) as d from moving_row where project = $1) r
+ group by source_table
+"""
+COUNT_RUNNING = """
+select count(*) from stack s join node n on n.stack_id = s.id
+ where s.project = $1 and n.state = 'running'
+"""
+READ_STATE = "select moving_to, move_state from cell_project where project = $1"
+ANNOUNCE_MOVE = """
+update cell_project set moving_to = $2, move_state = 'announced'
+ where project = $1 and move_state is null
+"""
+SET_STATE = "update cell_project set move_state = $2 where project = $1"
+END_MOVE = "update cell_project set moving_to = null, move_state = null where project = $1"
+ARRIVE = """
+insert into cell_project (project, arrived_from) values ($1, $2)
+on conflict (project) do update
+   set arrived_from = excluded.arrived_from, moving_to = null, move_state = null
+"""
+#: Of all projects that move or have moved.
+LIST_MOVES = """
+select project, moving_to, move_state from cell_project
+ where move_state is not null or arrived_from is not null
+"""
+READ_PAGE = """
+select source_table, number, content from moving_row
+ where project = $1 and (source_table, number) > ($2, $3) order by source_table, number limit $4
+"""
+#: A page that was copied before is copied once.
+WRITE_PAGE = """
+insert into moving_row (project, source_table, number, content) overriding system value
+select $1, r.* from unnest($2::text[], $3::bigint[], $4::text[]) r
+on conflict (project, source_table, number) do nothing
+"""
+DELETE_PAGE = """
+delete from moving_row
+ where project = $1 and (source_table, number) in (
+       select source_table, number from moving_row where project = $1
+        order by source_table, number limit $2)
+"""
+READ_POSITION = "select position from outbox_cursor"
+HAS_ROWS = "select exists (select from moving_row where project = $1)"
+#: The migrations, and the columns of all tables in their order.
+SCHEMA = """
+select md5(string_agg(c.relname || '.' || a.attname || ' ' || a.atttypid::regtype::text, ','
+                      order by c.relname, a.attnum)) as columns,
+       (select string_agg(name, ',' order by name) from migration
+         where name >= '0040') as migrations
+  from pg_class c join pg_attribute a on a.attrelid = c.oid
+ where c.relname = any ($1::text[]) and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+   and c.relnamespace = current_schema()::regnamespace
+"""
+TRY_LOCK_MOVE = """
+select pg_try_advisory_xact_lock(hashtextextended('headgate move of ' || $1, 0))
+"""
+READ_CURRENT = "select version, encrypted, created_at from token_key where retired_at is null"
+DELETE_KEY = "delete from token_key where version = $1"
+INSERT_KEY = """
+insert into token_key (version, encrypted, retired_at, expires_at)
+values ($1, $2, coalesce($3, clock_timestamp()), case when $4 then 'infinity'::timestamptz
+                                                      else clock_timestamp() end)
+"""
+INSERT_CURRENT = "insert into token_key (version, encrypted, created_at) values ($1, $2, $3)"
+
+#: Rows that are copied in one step.
+PAGE = 1000
+#: Seconds for one statement, as the client measures them.
+LONG = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class MoveState:
+    """Of a project in one cell. state: announced, taken, moved, or "": it is in this cell."""
+
+    moving_to: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableDigest:
+    count: int
+    digest: str
+
+
+async def lock_move(conn: Connection, project: str) -> bool:
+    """Exclude other moves of the project until the transaction ends; False: there is one."""
+    await conn.execute(SET_FORMAT)
+    locked: bool = await conn.fetchval(TRY_LOCK_MOVE, project)
+    return locked
+
+
+async def read_state(conn: Connection, project: str) -> MoveState | None:
+    """None: the project was never in this cell."""
+    row = await conn.fetchrow(READ_STATE, project)
+    return None if row is None else MoveState(row["moving_to"] or "", row["move_state"] or "")
+
+
+async def list_moves(conn: Connection) -> dict[str, MoveState]:
+    """The projects that move from this cell, have moved from it, or to it."""
+    rows = await conn.fetch(LIST_MOVES)
+    return {
+        row["project"]: MoveState(row["moving_to"] or "", row["move_state"] or "") for row in rows
+    }
+
+
+async def read_schema(conn: Connection) -> tuple[str, str]:
+    """A digest of the columns, and the migrations."""
+    row = await conn.fetchrow(SCHEMA, [*MOVED])
+    return (row["columns"], row["migrations"]) if row else ("", "")
+
+
+async def announce_move(conn: Connection, project: str, target: str) -> None:
+    await conn.execute(ANNOUNCE_MOVE, project, target)
+
+
+async def count_running(conn: Connection, project: str) -> int:
+    """Operations under way."""
+    count: int = await conn.fetchval(COUNT_RUNNING, project)
+    return count
+
+
+async def take_rows(conn: Connection, project: str, state: str = "taken") -> int:
+    """Move all rows of the project to `moving_row`, and record the state; the number of rows.
+    Repeat it until it returns 0: transactions that began before can add rows."""
+    count = 0
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        await conn.execute(LOCK_CURSOR)
+        for statement in (LOCK_STACKS, LOCK_SUBSCRIPTIONS):
+            await conn.execute(statement, project, timeout=LONG)
+        for statement in TAKE.values():
+            count += _count(await conn.execute(statement, project, timeout=LONG))
+        await conn.execute(SET_STATE, project, state)
+    return count
+
+
+async def restore_rows(conn: Connection, project: str) -> None:
+    """Move all rows back to their tables, and end the move."""
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        for table in reversed([*MOVED]):
+            await conn.execute(RESTORE[table], project, timeout=LONG)
+        while await delete_page(conn, project):
+            pass
+        await conn.execute(END_MOVE, project)
+
+
+async def copy_page(
+    source: Connection, target: Connection, project: str, after: tuple[str, int]
+) -> tuple[str, int] | None:
+    """Copy the page after a row; its last row, or None: there are no more."""
+    rows = await source.fetch(READ_PAGE, project, *after, PAGE)
+    if not rows:
+        return None
+    columns = [[row[name] for row in rows] for name in ("source_table", "number", "content")]
+    await target.execute(WRITE_PAGE, project, *columns)
+    return rows[-1]["source_table"], rows[-1]["number"]
+
+
+async def digest_moving(conn: Connection, project: str) -> dict[str, TableDigest]:
+    """Of the rows in `moving_row`, by table."""
+    rows = await conn.fetch(DIGEST_MOVING, project, timeout=LONG)
+    return {row["source_table"]: TableDigest(row["count"], row["digest"]) for row in rows}
+
+
+async def read_position(conn: Connection) -> int:
+    position: int = await conn.fetchval(READ_POSITION)
+    return position
+
+
+async def arrive(
+    conn: Connection,
+    project: str,
+    source: str,
+    *,
+    digests: Mapping[str, TableDigest],
+    position: int,
+    keys: Sequence[TokenKey],
+    keyring: Keyring,
+) -> None:
+    """Insert the rows into their tables, and record that the project is in this cell.
+
+    source: the name of the other cell. position: the last one of events there. keys: those of the
+    other cell. Raises Conflict if the rows differ from `digests`, or one of them exists.
+    """
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        await conn.execute(LOCK_CURSOR)
+        for table in reversed([*MOVED]):
+            try:
+                if table == RENUMBERED:
+                    await conn.execute(INSERT_OUTBOX, project, position, timeout=LONG)
+                else:
+                    await conn.execute(RESTORE[table], project, timeout=LONG)
+            except asyncpg.UniqueViolationError as error:
+                raise refuse_difference(table, "the cell has one of these rows") from error
+        for table, statement in DIGEST.items():
+            row = await conn.fetchrow(statement, project, timeout=LONG)
+            found = TableDigest(row["count"], row["digest"]) if row else TableDigest(0, "")
+            expected = digests.get(table, TableDigest(0, ""))
+            if found.count != expected.count:
+                reason = f"{found.count} rows instead of {expected.count}"
+                raise refuse_difference(table, reason)
+            if expected.count and table != RENUMBERED and found.digest != expected.digest:
+                raise refuse_difference(table, "the digests differ")
+        await _add_token_keys(conn, keys, keyring)
+        while await delete_page(conn, project):
+            pass
+        await conn.execute(ARRIVE, project, source)
+
+
+def refuse_difference(table: str, reason: str) -> errors.Conflict:
+    return errors.Conflict(
+        f'the rows of the table "{table}" are not the same in both cells: {reason}',
+        place="move-project",
+        remedy="Undo the move with --undo; nothing was lost",
+        code="MoveDiffers",
+    )
+
+
+async def _add_token_keys(conn: Connection, keys: Sequence[TokenKey], keyring: Keyring) -> None:
+    """Accept tokens of the hooks and resources that were made in another cell."""
+    await conn.execute(LOCK_TOKEN_KEYS)
+    own = await read_token_keys(conn, keyring)
+    new = [one for one in keys if one.key not in {known.key for known in own}]
+    current = await conn.fetchrow(READ_CURRENT)
+    if not new or current is None:
+        return
+    version = own[0].version
+    await conn.execute(DELETE_KEY, version)
+    for one in reversed(new):
+        encrypted = encrypt_token_key(version, one.key, keyring)
+        await conn.execute(INSERT_KEY, version, encrypted, one.retired_at, one.signals)
+        version += 1
+    # The newest version makes tokens.
+    encrypted = encrypt_token_key(version, own[0].key, keyring)
+    await conn.execute(INSERT_CURRENT, version, encrypted, current["created_at"])
+    await conn.execute(NOTIFY_TOKEN_KEYS)
+
+
+async def has_rows(conn: Connection, project: str) -> bool:
+    found: bool = await conn.fetchval(HAS_ROWS, project)
+    return found
+
+
+async def delete_page(conn: Connection, project: str) -> int:
+    """Delete a page of `moving_row`; the number of rows."""
+    return _count(await conn.execute(DELETE_PAGE, project, PAGE, timeout=LONG))
+
+
+async def set_moved(conn: Connection, project: str) -> None:
+    await conn.execute(SET_STATE, project, "moved")
+
+
+async def end_move(conn: Connection, project: str) -> None:
+    await conn.execute(END_MOVE, project)
+
+
+async def check_cell(conn: Connection, name: str) -> None:
+    """Raises Conflict if the database is not that of the cell."""
+    record = await read_cell(conn)
+    if record is None or record.name != name:
+        found = f'the cell "{record.name}"' if record else "no cell yet"
+        raise errors.Conflict(
+            f'the database of the cell "{name}" is {found}',
+            place=f'[cells] databases "{name}"',
+            remedy="Start a process with the role api and these settings first",
+            code="OtherCell",
+        )
+
+
+def _count(status: str) -> int:
+    return int(status.rpartition(" ")[2])

@@ -1,0 +1,328 @@
+"""headgate admin move-project: moves a project to another cell, step by step (ADR 16).
+
+Each step is committed before the next one begins, so the command can be killed at any time: run
+again, it continues; with `undo`, the project stays where it is.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
+from engine.store.access.token_keys import key_check, read_token_keys
+from engine.store.connection import Connection
+from engine.store.encryption.secret_values import Keyring
+from engine.store.fault_points import reach
+from engine.store.maintenance import project_moves as moves
+from engine.store.maintenance.project_moves import MoveState
+from engine.store.schema.upgrade import check_current
+from hub.api.cells import PLACE, unavailable
+from hub.checks.offline_database import connect
+from hub.program.wiring import make_keyring
+from hub.settings.settings import Settings
+
+COMMAND = "move-project"
+#: Seconds in which every API process notices that a project moves.
+NOTICE_TIME = 10.0
+#: Seconds between two looks at the operations under way.
+POLL_INTERVAL = 0.2
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectMove:
+    """source, target: the cells by name. finished: it has arrived, and rows of it are left."""
+
+    project: str
+    source: str
+    target: str
+    finished: bool = False
+
+
+async def move_project(
+    settings: Settings, project: str, target: str, *, undo: bool, wait: float, report: Report
+) -> ProjectMove:
+    """Move a project, or continue; undo: end a move that has not arrived instead.
+
+    wait: seconds to wait for operations under way. Raises HeadgateError with the reason why the
+    project is not moved.
+    """
+    _check_settings(settings, target, undo=undo)
+    async with AsyncExitStack() as stack:
+        connections, away = await _connect(stack, settings, make_keyring(settings))
+        states = {name: await moves.read_state(one, project) for name, one in connections.items()}
+        move = await _find_move(connections, states, away, project, target, undo=undo)
+        for name in (move.source, move.target):
+            if name not in connections:
+                raise unavailable([name])
+        await stack.enter_async_context(_exclude_others(settings, move))
+        source, destination = connections[move.source], connections[move.target]
+        await _check_cells(move, source, destination)
+        if undo:
+            await _undo(move, source, destination)
+        else:
+            await _Steps(move, source, destination, make_keyring(settings), report).run(wait)
+        return move
+
+
+def _check_settings(settings: Settings, target: str, *, undo: bool) -> None:
+    names = [one.name for one in settings.cells.databases]
+    if not names:
+        raise Conflict(
+            "these settings name no cells",
+            place="[cells] databases",
+            remedy="Use the settings of a process with the role api and [cells]",
+        )
+    if target not in names and not (undo and not target):
+        raise NotFound(
+            f'there is no cell "{target}"; the cells are {", ".join(names)}',
+            place="--to",
+            remedy="Name one of them, or add the cell to [cells] databases first",
+            code="UnknownCell",
+        )
+
+
+async def _connect(
+    stack: AsyncExitStack, settings: Settings, keyring: Keyring
+) -> tuple[dict[str, Connection], list[str]]:
+    """Connections to the cells, by name, and the names of those that are away. Raises Conflict if a
+    database has another version, or is another cell."""
+    connections: dict[str, Connection] = {}
+    away: list[str] = []
+    for one in settings.cells.databases:
+        url = one.url.get_secret_value()
+        try:
+            conn = await stack.enter_async_context(connect(url, keyring=keyring))
+        except Unavailable:
+            away.append(one.name)
+            continue
+        try:
+            await check_current(conn)
+        except HeadgateError as error:
+            raise Conflict(
+                f'the cell "{one.name}": {error.finding.reason}',
+                place=f'{PLACE} "{one.name}"',
+                remedy="Upgrade all cells to the version of this program before you move projects",
+                code="OtherVersion",
+            ) from error
+        await moves.check_cell(conn, one.name)
+        connections[one.name] = conn
+    return connections, away
+
+
+async def _find_move(
+    connections: Mapping[str, Connection],
+    states: Mapping[str, MoveState | None],
+    away: list[str],
+    project: str,
+    target: str,
+    *,
+    undo: bool,
+) -> ProjectMove:
+    """The move to begin or to continue. Raises HeadgateError."""
+    if (move := _find_under_way(states, project, target)) is not None:
+        return move
+    here = [name for name, one in states.items() if one is not None and one.state == ""]
+    if away and (undo or not here):
+        raise unavailable(away)
+    if undo:
+        where = f'; it is in the cell "{here[0]}"' if here else ""
+        raise Conflict(
+            f'the project "{project}" is not being moved{where}',
+            place=COMMAND,
+            remedy="Move it back with --to, if it has arrived in another cell",
+            code="NoMove",
+        )
+    if not here:
+        raise NotFound(
+            f'no cell has the project "{project}"',
+            place="PROJECT",
+            remedy="Check its ID. A project is in a cell with its first change; name a new one in"
+            " projects of [cells] databases",
+            code="UnknownProject",
+        )
+    if here[0] != target:
+        return ProjectMove(project, here[0], target)
+    for name, conn in connections.items():
+        if name != target and await moves.has_rows(conn, project):
+            return ProjectMove(project, name, target, finished=True)
+    raise Conflict(
+        f'the project "{project}" is already in the cell "{target}"',
+        place="--to",
+        remedy="There is nothing to do",
+        code="SameCell",
+    )
+
+
+def _find_under_way(
+    states: Mapping[str, MoveState | None], project: str, target: str
+) -> ProjectMove | None:
+    """Raises Conflict if it has another target. target: "": any."""
+    for name, state in states.items():
+        if state is None or state.state not in ("announced", "taken"):
+            continue
+        if target and state.moving_to != target:
+            raise Conflict(
+                f'the project "{project}" is being moved from "{name}" to "{state.moving_to}"',
+                place=COMMAND,
+                remedy=f"Continue with --to {state.moving_to}, or end this move with --undo",
+                code="MoveUnderWay",
+            )
+        return ProjectMove(project, name, state.moving_to)
+    return None
+
+
+@asynccontextmanager
+async def _exclude_others(settings: Settings, move: ProjectMove) -> AsyncIterator[None]:
+    """Raises Conflict if another command moves the project."""
+    urls = {one.name: one.url.get_secret_value() for one in settings.cells.databases}
+    async with AsyncExitStack() as stack:
+        for name in sorted((move.source, move.target)):
+            conn = await stack.enter_async_context(connect(urls[name]))
+            await stack.enter_async_context(conn.transaction())
+            if not await moves.lock_move(conn, move.project):
+                raise Conflict(
+                    f'another command is moving the project "{move.project}"',
+                    place=COMMAND,
+                    remedy="Wait until it ends",
+                    code="MoveUnderWay",
+                )
+        yield
+
+
+async def _check_cells(move: ProjectMove, source: Connection, target: Connection) -> None:
+    """Raises Conflict if the cells cannot exchange rows."""
+    if await moves.read_schema(source) != await moves.read_schema(target):
+        raise Conflict(
+            f'the cells "{move.source}" and "{move.target}" have different schemas',
+            place=PLACE,
+            remedy="Upgrade both to the same version, then move the project",
+            code="OtherVersion",
+        )
+    if await key_check(source) != await key_check(target):
+        raise Conflict(
+            f'the cells "{move.source}" and "{move.target}" have different encryption keys',
+            place="[credentials] key_file",
+            remedy="Give both the same key with `headgate admin rotate-encryption-key`, with the"
+            " settings of an engine of the cell",
+            code="OtherKey",
+        )
+
+
+class _Steps:
+    def __init__(
+        self,
+        move: ProjectMove,
+        source: Connection,
+        target: Connection,
+        keyring: Keyring,
+        report: Report,
+    ) -> None:
+        self._move, self._keyring, self._report = move, keyring, report
+        self._source, self._target = source, target
+
+    async def run(self, wait: float) -> None:
+        project = self._move.project
+        if not self._move.finished:
+            # Read again, because another command may have ended since.
+            state = await moves.read_state(self._source, project)
+            if state is None or state.state == "moved":
+                raise Conflict(
+                    f'the project "{project}" was moved by another command',
+                    place=COMMAND,
+                    remedy="Run the command again to see where it is",
+                    code="MoveUnderWay",
+                )
+            if state.state != "taken":
+                await self._announce(wait)
+                await self._take()
+                reach("move.taken")
+            if await moves.read_state(self._target, project) != MoveState("", ""):
+                await self._copy()
+                reach("move.copied")
+                await self._arrive()
+                reach("move.arrived")
+            await moves.set_moved(self._source, project)
+            reach("move.switched")
+        await self._delete()
+        reach("move.deleted")
+
+    async def _announce(self, wait: float) -> None:
+        """Refuse changes of the project, and wait for operations under way."""
+        move = self._move
+        await moves.announce_move(self._source, move.project, move.target)
+        reach("move.announced")
+        self._report(f"changes of {move.project} are refused; waiting for operations under way")
+        await asyncio.sleep(NOTICE_TIME)
+        count = await moves.count_running(self._source, move.project)
+        for _ in range(int(wait / POLL_INTERVAL)):
+            if not count:
+                return
+            await asyncio.sleep(POLL_INTERVAL)
+            count = await moves.count_running(self._source, move.project)
+        if count:
+            self._report(
+                f"{count} operations are under way: the new cell calls them again with the same"
+                " operation keys"
+            )
+
+    async def _take(self) -> int:
+        count = 0
+        while taken := await moves.take_rows(self._source, self._move.project):
+            count += taken
+        self._report(f"{count} rows left the tables of {self._move.source}")
+        return count
+
+    async def _copy(self) -> None:
+        """Copy the rows, and compare their digests. Raises Conflict."""
+        project = self._move.project
+        await self._take()
+        after: tuple[str, int] | None = ("", 0)
+        while after is not None:
+            after = await moves.copy_page(self._source, self._target, project, after)
+        sent = await moves.digest_moving(self._source, project)
+        received = await moves.digest_moving(self._target, project)
+        for table in sorted({*sent, *received}):
+            if sent.get(table) != received.get(table):
+                raise moves.refuse_difference(table, "the copy differs")
+        self._report(f"copied to {self._move.target}; the digests of {len(sent)} tables agree")
+
+    async def _arrive(self) -> None:
+        await moves.arrive(
+            self._target,
+            self._move.project,
+            self._move.source,
+            digests=await moves.digest_moving(self._source, self._move.project),
+            position=await moves.read_position(self._source),
+            keys=await read_token_keys(self._source, self._keyring),
+            keyring=self._keyring,
+        )
+        self._report(f"{self._move.project} is in {self._move.target}")
+
+    async def _delete(self) -> None:
+        """Delete the rows in the former cell, with what its processes have added since."""
+        while await moves.take_rows(self._source, self._move.project, "moved"):
+            pass
+        while await moves.delete_page(self._source, self._move.project):
+            pass
+        self._report(f"deleted in {self._move.source}")
+
+
+async def _undo(move: ProjectMove, source: Connection, target: Connection) -> None:
+    """End a move that has not arrived. Raises Conflict if it has."""
+    state = await moves.read_state(source, move.project)
+    if await moves.read_state(target, move.project) == MoveState("", "") or (
+        state is not None and state.state not in ("announced", "taken")
+    ):
+        raise Conflict(
+            f'the project "{move.project}" has arrived in the cell "{move.target}"',
+            place="--undo",
+            remedy=f"Finish the move with --to {move.target}; then move it back with --to"
+            f" {move.source}",
+            code="MoveArrived",
+        )
+    while await moves.delete_page(target, move.project):
+        pass
+    await moves.restore_rows(source, move.project)

@@ -1,0 +1,377 @@
+"""Projects that move between cells, also if the command is killed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
+from engine.store.connection import connect
+from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
+from engine.store.maintenance.project_moves import MOVED, NOT_MOVED, lock_move
+from hub.cli import project_move
+from hub.cli.project_move import ProjectMove, move_project
+from tests.support.admin_command import run_admin
+from tests.support.cells import (
+    api_of,
+    cell,
+    cells_settings,
+    engine_of,
+    of_project,
+    projects_of,
+    running_node,
+    url_of,
+)
+from tests.support.keys import key_file
+from tests.support.postgres import TestServer
+from tests.support.program import Http, eventually, resource
+from tests.support.receiver import Receiver, running_receiver, until
+
+HOOKED = {"web": resource(hooks=[{"on": "pre-create"}])}
+TABLES = """
+select table_name, column_name from information_schema.columns
+ where table_schema = current_schema()
+   and table_name in (select relname from pg_class where relkind = 'r')
+"""
+#: Columns for a project or a stack.
+OF_PROJECTS = {"project", "stack_id"}
+IN_A, IN_B = (of[0] for of in projects_of("ab").values())
+#: The steps after which no cell can serve it, and those after which the project is in the new cell.
+AWAY = ("move.taken", "move.copied")
+ARRIVED = ("move.arrived", "move.switched", "move.deleted")
+
+
+@dataclass(frozen=True)
+class TwoCells:
+    """urls: of the databases. http: the API, with a project of the cell a."""
+
+    urls: list[str]
+    http: Http
+    receiver: Receiver
+
+    @property
+    def databases(self) -> list[Any]:
+        return [cell(name, url) for name, url in zip("ab", self.urls, strict=True)]
+
+    async def move(self, to: str = "b", *, undo: bool = False, wait: float = 5) -> ProjectMove:
+        settings = cells_settings(self.databases)
+        return await move_project(settings, IN_A, to, undo=undo, wait=wait, report=lambda _: None)
+
+    async def counts(self, number: int) -> dict[str, int]:
+        """The rows of the project in one of the databases."""
+        conn = await connect(self.urls[number])
+        try:
+            return {
+                table: found
+                for table in (*MOVED, "moving_row")
+                if (
+                    found := await conn.fetchval(
+                        f"select count(*) from {table} t where {MOVED.get(table, 'project = $1')}",
+                        IN_A,
+                    )
+                )
+            }
+        finally:
+            await conn.close()
+
+
+@pytest.fixture
+def no_notice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For moves without requests in between."""
+    monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
+    yield
+
+
+@pytest.fixture
+async def urls(postgres: TestServer) -> AsyncIterator[list[str]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(postgres.new_database()) for _ in range(2)]
+
+
+@pytest.fixture
+async def cells(urls: list[str]) -> AsyncIterator[TwoCells]:
+    async with running_receiver() as receiver, served(urls, receiver) as cells:
+        yield cells
+
+
+@asynccontextmanager
+async def served(urls: list[str], receiver: Receiver) -> AsyncIterator[TwoCells]:
+    databases = [cell(name, url) for name, url in zip("ab", urls, strict=True)]
+    async with (
+        api_of(databases) as http,
+        engine_of(urls[0], http.url),
+        engine_of(urls[1], http.url),
+    ):
+        yield TwoCells(urls, of_project(http, IN_A), receiver)
+
+
+async def fill(cells: TwoCells) -> tuple[str, str]:
+    """A stack that is complete, one with a waiting hook, and a subscription that was notified;
+    returns the URL and the token of its notification."""
+    body = {
+        "target": cells.receiver.url,
+        "channel": "webhook",
+        "events": ["headgate.hook.waiting"],
+    }
+    status, made = await cells.http.call("POST", "/subscriptions", body)
+    assert status == 201, made
+    await cells.http.create("done", {"web": resource()})
+    assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+    await cells.http.create("waiting", HOOKED)
+    (hook,) = await cells.http.waiting_hooks("waiting")
+    sent = await until(partial(_notification, cells.receiver, hook["id"]))
+    return sent["signal_url"], sent["token"]
+
+
+def _notification(receiver: Receiver, hook_id: str) -> Any:
+    data = [one["data"] for one in receiver.events]
+    return next((one for one in data if one["hook"]["id"] == hook_id), None)
+
+
+async def check_moved(cells: TwoCells, url: str, token: str) -> None:
+    """The project works in the cell b: the waiting hook accepts the token that was sent before."""
+
+    async def answers() -> bool:
+        headers = {"Authorization": f"Bearer {token}"}
+        body = {"decision": "continue"}
+        async with cells.http.session.post(url, json=body, headers=headers) as response:
+            return response.status == 200
+
+    await eventually(lambda: _succeeds(cells.http))
+    await eventually(answers)
+    assert await cells.http.until_ended("waiting") == "CREATE_COMPLETE"
+    await eventually(lambda: _creates(cells.http))
+    assert await cells.http.until_ended("new") == "CREATE_COMPLETE"
+    assert await cells.counts(0) == {}
+    assert "moving_row" not in await cells.counts(1)
+    assert (await cells.counts(1))["stack"] == 3
+
+
+async def _creates(http: Http) -> bool:
+    template = {"heat_template_version": "2021-04-16", "resources": {"web": resource()}}
+    body = {"stack_name": "new", "template": template}
+    return bool((await http.call("POST", "/stacks", body))[0] == 201)
+
+
+async def test_every_table_of_projects_moves_or_is_named(urls: list[str], cells: TwoCells) -> None:
+    conn = await connect(urls[0])
+    try:
+        found = {
+            row["table_name"]
+            for row in await conn.fetch(TABLES)
+            if row["column_name"] in OF_PROJECTS
+        }
+    finally:
+        await conn.close()
+    assert found == {*MOVED, *NOT_MOVED}
+    assert not {*MOVED} & {*NOT_MOVED}
+
+
+async def test_a_project_moves_with_its_waiting_hooks(cells: TwoCells, no_notice: None) -> None:
+    other = of_project(cells.http, IN_B)
+    await other.create("other", {})
+    url, token = await fill(cells)
+    before = await cells.counts(0)
+    move = await cells.move()
+    assert (move.source, move.target) == ("a", "b")
+    after = await cells.counts(1)
+    assert {one: after[one] for one in before} == before
+    await check_moved(cells, url, token)
+    _, page = await cells.http.call("GET", "/stacks?global_tenant=true")
+    assert {one["stack_name"] for one in page["stacks"]} == {"other", "done", "waiting", "new"}
+    # And back, to the cell where it was before.
+    await cells.move("a")
+
+    await eventually(lambda: _succeeds(cells.http))
+    assert (await cells.http.stack("new"))["stack_status"] == "CREATE_COMPLETE"
+    assert await cells.counts(1) == {}
+
+
+async def _succeeds(http: Http) -> bool:
+    status, page = await http.call("GET", "/stacks")
+    return bool(status == 200 and page["stacks"])
+
+
+async def test_events_keep_their_order_and_no_reader_misses_one(
+    cells: TwoCells, no_notice: None
+) -> None:
+    """Published events get new positions, after those that readers can have."""
+    await fill(cells)
+    conn_a, conn_b = await connect(cells.urls[0]), await connect(cells.urls[1])
+    published = """
+    select stack_id, first, last, position from outbox
+     where project = $1 and position is not null order by position
+    """
+    try:
+        before = await conn_a.fetch(published, IN_A)
+        await cells.move()
+        after = await conn_b.fetch(published, IN_A)
+        assert [tuple(one)[:3] for one in after][: len(before)] == [
+            tuple(one)[:3] for one in before
+        ]
+        assert after[0]["position"] > before[-1]["position"]
+        cursor = await conn_b.fetchval("select position from outbox_cursor")
+        assert cursor >= after[-1]["position"]
+    finally:
+        await conn_a.close()
+        await conn_b.close()
+
+
+async def test_changes_are_refused_and_reads_are_served_before_the_rows_move(
+    cells: TwoCells, no_notice: None
+) -> None:
+    await fill(cells)
+    with inject_fault("move.announced:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+
+    async def refused() -> bool:
+        body = {"stack_name": "late", "template": {"heat_template_version": "2021-04-16"}}
+        async with cells.http.session.post(
+            f"{cells.http.url}/v1/{IN_A}/stacks", json=body
+        ) as answer:
+            if answer.status == 201:
+                return False
+            assert answer.status == 503 and answer.headers["Retry-After"]
+            assert (await answer.json())["error"]["type"] == "ProjectMoving"
+            return True
+
+    body = {"decision": "continue"}
+    await eventually(lambda: _is_noticed(cells.http, body))
+    assert await refused()
+    assert (await cells.http.call("GET", "/stacks/done"))[0] in (200, 302)
+    assert (await of_project(cells.http, IN_B).call("GET", "/stacks"))[0] == 200
+    with inject_fault("move.taken:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    status, found = await cells.http.call("GET", "/stacks")
+    assert (status, found["error"]["type"]) == (503, "ProjectMoving")
+    await cells.move(undo=True, to="")
+    assert (await cells.http.call("GET", "/stacks/done"))[0] in (200, 302)
+
+
+async def _is_noticed(http: Http, body: Any) -> bool:
+    """A change of a hook that does not exist."""
+    path = "/hooks/00000000-0000-0000-0000-000000000000/signal"
+    return bool((await http.call("POST", path, body))[0] == 503)
+
+
+async def test_a_killed_command_continues(cells: TwoCells, tmp_path: Path) -> None:
+    """Killed after each of its steps."""
+    url, token = await fill(cells)
+    config = tmp_path / "api.toml"
+    config.write_text(
+        f'[credentials]\nkey_file = "{key_file()}"\n'
+        + "".join(
+            f'[[cells.databases]]\nname = "{one["name"]}"\nurl = "{one["url"]}"\n'
+            for one in cells.databases
+        )
+    )
+    command = ("move-project", IN_A, "--to", "b", "--config", str(config))
+    for point in MOVE_POINTS:
+        killed = await run_admin(*command, FAULT=f"{point}:1:kill")
+        assert killed.code not in (0, 1), (point, killed)
+        status, found = await cells.http.call("GET", "/stacks")
+        assert status == 503 if point in AWAY else found["stacks"], (point, found)
+    done = await run_admin(*command)
+    assert (done.code, "already in the cell" in done.err) == (1, True), done
+    await check_moved(cells, url, token)
+
+
+@pytest.mark.parametrize("point", MOVE_POINTS)
+async def test_a_failed_move_is_undone_until_it_has_arrived(
+    cells: TwoCells, no_notice: None, point: str
+) -> None:
+    url, token = await fill(cells)
+    before = await cells.counts(0)
+    with inject_fault(f"{point}:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    if point in ARRIVED:
+        with pytest.raises(Conflict, match=r'has arrived in the cell "b"|it is in the cell "b"'):
+            await cells.move(undo=True, to="")
+        if point != "move.deleted":
+            await cells.move()
+        await check_moved(cells, url, token)
+        return
+    await cells.move(undo=True, to="")
+    assert await cells.counts(1) == {}
+    after = await cells.counts(0)
+    assert {one: after[one] for one in before} == before
+    assert await _succeeds(cells.http)
+    await cells.move()
+    await check_moved(cells, url, token)
+
+
+async def test_a_row_that_changed_on_the_way_is_found(cells: TwoCells, no_notice: None) -> None:
+    await fill(cells)
+    with inject_fault("move.copied:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    conn = await connect(cells.urls[1])
+    try:
+        await conn.execute(
+            "update moving_row set content = replace(content, 'done', 'gone')"
+            " where source_table = 'stack'"
+        )
+    finally:
+        await conn.close()
+    with pytest.raises(Conflict, match='rows of the table "stack" are not the same'):
+        await cells.move()
+    await cells.move(undo=True, to="")
+    assert await _succeeds(cells.http)
+
+
+async def refusal(moving: Any) -> HeadgateError:
+    with pytest.raises(HeadgateError) as raised:
+        await moving
+    assert raised.value.finding.remedy
+    return raised.value
+
+
+async def test_moves_that_cannot_begin_are_refused(cells: TwoCells, no_notice: None) -> None:
+    await cells.http.create("s", {})
+    error = await refusal(cells.move("c"))
+    assert isinstance(error, NotFound) and 'no cell "c"; the cells are a, b' in str(error)
+    assert (await refusal(cells.move("a"))).code == "SameCell"
+    assert (await refusal(cells.move(undo=True, to=""))).code == "NoMove"
+    unknown = move_project(
+        cells_settings(cells.databases), "unknown", "b", undo=False, wait=1, report=print
+    )
+    assert 'no cell has the project "unknown"' in str(await refusal(unknown))
+    conn = await connect(cells.urls[0])
+    try:
+        async with conn.transaction():
+            assert await lock_move(conn, IN_A)
+            assert (await refusal(cells.move())).code == "MoveUnderWay"
+        await conn.execute("alter table stack add column later integer")
+        assert "different schemas" in str(await refusal(cells.move()))
+        await conn.execute("alter table stack drop column later")
+        key = await conn.fetchval("update instance set key_check = 'x' returning 1")
+        assert key == 1
+        assert (await refusal(cells.move())).code == "OtherKey"
+    finally:
+        await conn.close()
+
+
+async def test_a_move_to_a_cell_that_is_away_is_refused(urls: list[str], no_notice: None) -> None:
+    async with running_node("b") as node:
+        databases = [cell("a", urls[0]), cell("b", url_of(node))]
+        async with api_of(databases) as http:
+            await of_project(http, IN_A).create("s", {})
+            node.kill()
+            with pytest.raises(Unavailable, match='the cell "b" is not available'):
+                await move_project(
+                    cells_settings(databases), IN_A, "b", undo=False, wait=1, report=print
+                )
+            assert await _succeeds(of_project(http, IN_A))
+
+
+async def test_two_commands_move_a_project_once(cells: TwoCells, no_notice: None) -> None:
+    url, token = await fill(cells)
+    results = await asyncio.gather(cells.move(), cells.move(), return_exceptions=True)
+    errors = [one for one in results if isinstance(one, BaseException)]
+    assert len(errors) == 1, results
+    assert isinstance(errors[0], Conflict)
+    await check_moved(cells, url, token)
