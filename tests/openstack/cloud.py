@@ -37,6 +37,23 @@ class StoredObject:
     project_id: None = None
 
 
+@dataclass(frozen=True)
+class AlarmObject:
+    """An alarm of Aodh. fields: as Aodh shows them."""
+
+    id: str
+    name: str
+    project_id: str
+    fields: Mapping[str, Any]
+
+
+def alarms_of(cloud: Connection) -> list[AlarmObject]:
+    """The alarms that a project has in Aodh."""
+    root = cloud.session.get_endpoint(service_type="alarming", interface="public")
+    found = cloud.session.get(f"{root}/v2/alarms").json()
+    return [AlarmObject(one["alarm_id"], one["name"], one["project_id"], one) for one in found]
+
+
 def stored_objects(cloud: Connection, kind: str) -> list[StoredObject]:
     """The objects of one kind in Barbican, of which a project has less than a page."""
     found = cloud.key_manager.get(f"/{kind}s?limit=100").json()[f"{kind}s"]
@@ -74,6 +91,7 @@ PROJECT_LISTS: dict[str, Lists] = {
     },
     "designate": {"zone": lambda cloud: cloud.dns.zones()},
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
+    "aodh": {"alarm": alarms_of},
     "mistral": {
         "workflow": lambda cloud: cloud.workflow.workflows(),
         "cron trigger": lambda cloud: cloud.workflow.cron_triggers(),
@@ -371,6 +389,13 @@ def delete_containers(cloud: Connection) -> None:
         cloud.object_store.delete_container(container)
 
 
+def delete_alarms(cloud: Connection) -> None:
+    """Delete all alarms of a project."""
+    root = cloud.session.get_endpoint(service_type="alarming", interface="public")
+    for one in alarms_of(cloud):
+        cloud.session.delete(f"{root}/v2/alarms/{one.id}")
+
+
 def delete_queues(cloud: Connection) -> None:
     """Delete all queues of a project."""
     for queue in list(cloud.message.queues()):
@@ -387,6 +412,7 @@ def delete_workflows(cloud: Connection) -> None:
 
 #: Delete what a project has in a service.
 CLEANUPS: Mapping[str, Callable[[Connection], None]] = {
+    "aodh": delete_alarms,
     "barbican": delete_stored_objects,
     "mistral": delete_workflows,
     "swift": delete_containers,

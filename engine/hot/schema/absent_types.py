@@ -74,9 +74,7 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_of_service(
             "OS::Aodh",
             "Aodh",
-            "Alarm CombinationAlarm CompositeAlarm EventAlarm GnocchiAggregationByMetricsAlarm "
-            "GnocchiAggregationByResourcesAlarm GnocchiResourcesAlarm LBMemberHealthAlarm "
-            "PrometheusAlarm",
+            "Alarm CombinationAlarm LBMemberHealthAlarm",
         ),
         **_of_service("OS::Blazar", "Blazar", "Host Lease"),
         **_of_service("OS::Ironic", "Ironic", "Port"),

@@ -17,6 +17,7 @@ Each service has a module or package with a function that returns its types, suc
 """
 
 from engine.types.contract import ResourceType
+from engine.types.openstack.aodh import aodh_types
 from engine.types.openstack.aws import aws_types
 from engine.types.openstack.barbican import barbican_types
 from engine.types.openstack.cinder import cinder_types
@@ -57,4 +58,5 @@ def openstack_types(
         *designate_types(cloud),
         *mistral_types(cloud),
         *zaqar_types(cloud),
+        *aodh_types(cloud),
     ]

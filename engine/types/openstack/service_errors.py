@@ -8,6 +8,7 @@ Each service has its own form of an error:
 - Octavia, Designate, Magnum and other services: ``{"faultstring"}`` or ``{"message"}``
 - Barbican, Zaqar: ``{"title", "description"}``
 - Designate, about fields: ``{"type", "errors": {"errors": [{"path", "message"}]}}``
+- Aodh: ``{"error_message": {"faultstring"}}``
 - Placement: ``{"errors": [{"title", "detail"}]}``
 - Glance also answers with HTML
 """
@@ -111,6 +112,8 @@ def _parse(response: Response) -> tuple[str, str]:
 def _of_document(document: Json) -> tuple[str, str]:
     if not isinstance(document, Mapping):
         return "", _clean(document)
+    if isinstance(inside := document.get("error_message"), Mapping):
+        return _of_document(inside)
     if isinstance(text := document.get("faultstring") or document.get("message"), str):
         return str(document.get("faultcode") or document.get("type") or ""), _clean(text)
     if isinstance(text := document.get("description"), str):

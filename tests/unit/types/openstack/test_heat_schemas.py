@@ -23,6 +23,7 @@ DOCS = Path(__file__).parents[4] / "docs" / "reference" / "openstack-types.md"
 SERVICES = (
     "AWS::AutoScaling::",
     "AWS::EC2::",
+    "OS::Aodh::",
     "OS::Barbican::",
     "OS::Cinder::",
     "OS::Designate::",
@@ -79,6 +80,12 @@ DIFFERENCES = {
         )
     ],
     "OS::Neutron::SecurityGroupRule": ["description: update 'in_place', in Heat 'replace'"],
+}
+#: Heat has the text.
+DIFFERENCES |= {
+    name: [f"{key}: default True, in Heat 'true'" for key in ("enabled", "repeat_actions")]
+    for name in HEAT
+    if name.startswith("OS::Aodh::")
 }
 #: The types that exist without a cloud as well.
 SCALING = {

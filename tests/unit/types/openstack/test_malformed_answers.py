@@ -80,6 +80,7 @@ OF_TYPES: dict[str, dict[str, Json]] = {
     "AWS::EC2::Subnet": {"CidrBlock": "10.0.0.0/24"},
     "AWS::EC2::Volume": {"Size": 1},
     "AWS::EC2::VolumeAttachment": {"Device": "/dev/vdb"},
+    "OS::Aodh::CompositeAlarm": {"composite_rule": {"operator": "or", "rules": [{}, {}]}},
     "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
     "OS::Designate::RecordSet": {"type": "A"},

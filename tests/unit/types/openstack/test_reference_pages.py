@@ -11,6 +11,7 @@ REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
 ALL = {one.schema.name: one for one in types_of_all_services()}
 TABLED = (
     "AWS::EC2::",
+    "OS::Aodh::",
     "OS::Barbican::",
     "OS::Designate::",
     "OS::Keystone::",
