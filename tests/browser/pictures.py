@@ -126,6 +126,8 @@ async def _inbox_with_hook(page: Page) -> None:
 async def _expanded_graph(page: Page) -> None:
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger.get_by_role("button", name="app/server at pre-create")).to_be_visible()
+    # The members of the group are created after the hook has opened.
+    await expect(page.get_by_role("button", name="workers, create, done")).to_be_visible()
     await page.get_by_role("button", name="app, create").press("u")
     await expect(page.get_by_role("button", name="server, create")).to_be_visible()
     await page.keyboard.press("f")

@@ -9,9 +9,11 @@ import pytest
 
 from engine.plan.drift import ConvergeRound
 from engine.principal import principal_of_name
+from engine.service.converge_rounds import ConvergeStart
 from engine.service.requests.requests import StackRequest
 from engine.store.access import trusts
 from engine.store.fault_points import inject_fault
+from engine.store.observer.converge_requests import PendingConverge
 from engine.types.contract import Call, Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState, ResourceId
@@ -187,6 +189,34 @@ async def test_no_round_follows_a_failed_update_or_another_change(
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
     await until_ended(run)
     assert len(await history(run, "update.started")) == 3
+
+
+async def test_a_round_does_not_supersede_a_change_that_begins_before_it(
+    run: Program, world: World, relapses: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change of a user, after the next round was decided."""
+    await created(run, {"a": thing(), "b": thing()})
+    relapses["a"] = 100
+    world.script("update", "b", LONG_WAIT)
+    start, tried = ConvergeStart.__call__, asyncio.Event()
+
+    async def start_after_a_change(self: ConvergeStart, pending: PendingConverge) -> str:
+        await put(run, "s", {"a": thing(), "b": thing(5)})
+        await run.until_parked("s", 1)
+        refused = await start(self, pending)
+        tried.set()
+        return refused
+
+    monkeypatch.setattr(ConvergeStart, "__call__", start_after_a_change)
+    await converge(run, 3)
+    await tried.wait()
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_IN_PROGRESS"
+    assert await status(run) is None
+    await run.stack_request("POST", "s", "/resources/b/signal", {})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await until_ended(run)
+    started = await history(run, "update.started")
+    assert [one["data"]["converge"] for one in started] == [{"round": 1, "rounds": 3}, None]
 
 
 async def until_ended(run: Program) -> None:
