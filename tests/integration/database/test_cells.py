@@ -510,4 +510,4 @@ async def test_a_project_in_no_cell_is_refused(urls: list[str]) -> None:
         status, refused = await of_project(http, "unknown").call("GET", "/hooks")
         assert (status, refused["error"]["type"]) == (404, "ProjectInNoCell")
         assert refused["error"]["place"] == "path"
-        assert "[cells] databases" in refused["error"]["remedy"]
+        assert "[[cells.databases]]" in refused["error"]["remedy"]
