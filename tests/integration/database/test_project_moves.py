@@ -259,6 +259,14 @@ async def _is_noticed(http: Http, body: Any) -> bool:
     return bool((await http.call("POST", path, body))[0] == 503)
 
 
+async def _is_listed(http: Http, *, away: bool) -> bool:
+    """Whether the list of stacks is as it should be; processes notice a move within seconds. It is
+    never incomplete."""
+    status, found = await http.call("GET", "/stacks")
+    assert status == 503 or found["stacks"], found
+    return (status == 503) == away
+
+
 async def test_a_killed_command_continues(cells: TwoCells, tmp_path: Path) -> None:
     """Killed after each of its steps."""
     url, token = await fill(cells)
@@ -274,8 +282,7 @@ async def test_a_killed_command_continues(cells: TwoCells, tmp_path: Path) -> No
     for point in MOVE_POINTS:
         killed = await run_admin(*command, FAULT=f"{point}:1:kill")
         assert killed.code not in (0, 1), (point, killed)
-        status, found = await cells.http.call("GET", "/stacks")
-        assert status == 503 if point in AWAY else found["stacks"], (point, found)
+        await eventually(partial(_is_listed, cells.http, away=point in AWAY))
     done = await run_admin(*command)
     assert (done.code, "already in the cell" in done.err) == (1, True), done
     await check_moved(cells, url, token)
