@@ -9,6 +9,7 @@ from engine.service.requests.blueprint import Blueprint
 from engine.store.encryption.encrypted_rows import UNDECRYPTABLE
 from engine.types.nested_state import EXPORTED, ExportedNested
 from engine.types.registry import TypeRegistry
+from engine.types.software.metadata_objects import OBJECTS
 from engine.words import Json
 
 SEND_EXPORT = "Send the output of `headgate stack export`."
@@ -89,7 +90,8 @@ def read_adopted(
         physical_id = one.get("resource_id") or (one.get("id") if nested else None)
         if physical_id is None and nested is None:
             continue
-        whole = {key: value for key, value in data.items() if key != EXPORTED}
+        # URLs to which Headgate writes are signed again, never taken from a request.
+        whole = {key: value for key, value in data.items() if key not in (EXPORTED, OBJECTS)}
         if nested is not None:
             whole[EXPORTED] = nested.document()
         adopted[name] = AdoptedResource(str(physical_id or name), whole, dict(metadata))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, as_errors
+from engine.errors import Conflict, Finding, Findings, Invalid, Unavailable, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
@@ -456,7 +456,7 @@ class Traversals:
         view: Mapping[str, Json] | None = None,
         outbox: traversal_start.OutboxRange | None = None,
     ) -> traversal_start.AcceptedChange:
-        """Raises Conflict (StackExists)."""
+        """Raises Conflict (StackExists), Unavailable (ProjectMoving)."""
         accepted = await traversal_start.accept_change(
             conn,
             self._prepare(desired, planned, view),
@@ -466,6 +466,13 @@ class Traversals:
         )
         if accepted.outcome == "name_taken":
             raise name_taken(planned.header.name)
+        if accepted.outcome == "moved":
+            raise Unavailable(
+                f'the project "{planned.header.project}" has moved to another cell',
+                place="[cells] databases",
+                remedy="Send the request again.",
+                code="ProjectMoving",
+            )
         return accepted
 
     def _prepare(

@@ -7,8 +7,8 @@
 -- p_version: columns of the version of the template; null: it is stored already. The others: see
 -- `start_traversal`, as p_wake_at and p_stepped.
 -- p_changing: existing resources whose nodes change them, but may not run.
--- p_outcome: accepted, name_taken (the project has a stack of that name), or uncounted (see p_outbox_from);
--- only the first one stores anything. p_outbox: for a new stack, the last ID of the outbox before.
+-- p_outcome: accepted, name_taken (the project has a stack of that name), moved (the project has left this
+-- cell), or uncounted (see p_outbox_from); only the first one stores anything. p_outbox: for a new stack, the last ID of the outbox before.
 drop function if exists accept_change(jsonb, bigint, bigint, jsonb, jsonb, jsonb, text, jsonb, jsonb, uuid[]);
 
 create function accept_change(p_stack jsonb, p_outbox_from bigint, p_outbox_to bigint, p_version jsonb,
@@ -25,12 +25,21 @@ set enable_mergejoin = off
 as $$
 declare
     v_stack uuid;
+    v_move text;
 begin
     p_outcome := 'accepted';
     if p_stack is not null then
         p_outbox := coalesce(pg_sequence_last_value(pg_get_serial_sequence('outbox', 'id')), 0);
         if p_outbox not between p_outbox_from and p_outbox_to then
             p_outcome := 'uncounted';
+            return;
+        end if;
+        -- A process that has not noticed the move of the project to another cell. The lock keeps a move
+        -- that begins from taking the rows before this transaction has ended.
+        select c.move_state into v_move from cell_project c
+         where c.project = p_stack ->> 'project' for share;
+        if v_move in ('taken', 'moved') then
+            p_outcome := 'moved';
             return;
         end if;
         insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback,

@@ -230,11 +230,12 @@ ANY_OUTBOX = OutboxRange(0, 2**63 - 1)
 
 @dataclass(frozen=True, slots=True)
 class AcceptedChange:
-    """outcome: accepted; name_taken, if the project has a stack of that name; or uncounted, if the
-    outbox is not in the `OutboxRange`. Only the first one stores anything. outbox: for a new stack,
+    """outcome: accepted; name_taken, if the project has a stack of that name; moved, if the project
+    has left this cell; or uncounted, if the outbox is not in the `OutboxRange`. Only the first one
+    stores anything. outbox: for a new stack,
     the last ID of the outbox before."""
 
-    outcome: Literal["accepted", "name_taken", "uncounted"]
+    outcome: Literal["accepted", "name_taken", "moved", "uncounted"]
     outbox: int | None
 
 

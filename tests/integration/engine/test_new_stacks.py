@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from engine.errors import Conflict, LimitReached
+from engine.errors import Conflict, LimitReached, Unavailable
 from engine.principal import principal_of_name
 from engine.service import Engine, StackRequest
 from engine.service.requests.quotas import Quotas, StackCounts
@@ -205,3 +205,25 @@ def test_a_create_near_the_quota_has_no_range() -> None:
     counts = StackCounts(lambda: 0.0)
     assert counts.range_below("p", Quotas(stacks_per_project=10)) is None
     assert counts.range_below("p", Quotas(stacks_per_project=0)) is not None
+
+
+@pytest.mark.parametrize("state", ["announced", "taken", "moved"])
+async def test_a_project_that_has_left_the_cell_gets_no_stack(
+    database: Database, state: str
+) -> None:
+    """From a process that has not noticed the move, which would delete the stack with the others."""
+    engine = idle_engine(database)
+    await engine.stacks.create("p", request("counted"))
+    async with database.connection() as conn:
+        await conn.execute(
+            "insert into cell_project (project, moving_to, move_state) values ('p', 'b', $1)", state
+        )
+        before = await number_of_rows(conn)
+        if state == "announced":  # its rows are not taken yet
+            await engine.stacks.create("p", request("s"))
+            return
+        for more in ({}, {"idempotency_key": "k"}):
+            with pytest.raises(Unavailable) as caught:
+                await engine.stacks.create("p", request("s", **more))
+            assert caught.value.code == "ProjectMoving"
+        assert await number_of_rows(conn) == before

@@ -100,7 +100,7 @@ async def test_operator_rules_hold_a_scaling(
 #: Restores the schema of migration 0040.
 RESTORE_SCHEMA_40 = """
 alter table stack drop column parent_rules;
-alter table traversal drop column excluded;
+alter table traversal drop column excluded, drop column repairs_drift;
 drop table archive_queue;
 alter table archived_graph
     drop constraint archived_graph_pkey,
@@ -117,7 +117,7 @@ create index event_by_own_id on event (id, stack_id);
 drop index event_of_resource;
 drop index node_succeeded;
 drop index delivery_pending;
-drop table stack_tag, cell, cell_project;
+drop table stack_tag, cell, cell_project, moving_row, converge_request;
 drop function tag_stack cascade;
 drop index resource_by_requirement;
 drop index delivery_dead;
