@@ -85,7 +85,8 @@ class QueueSubscription(RepairedType):
         known = before.get(OPTIONS) or {}
         wanted = dict(fields)
         if OPTIONS in wanted:
-            kept = {name: known[name] for name in _ADDED if name in known}
+            added = _ADDED if _has_trust(before) else (MARKER,)
+            kept = {name: known[name] for name in added if name in known}
             wanted[OPTIONS] = {**kept, **(wanted[OPTIONS] or {})}
         changed = {name: one for name, one in wanted.items() if before.get(name) != one}
         if changed:
@@ -121,7 +122,7 @@ class QueueSubscription(RepairedType):
         await super().remove(call, session, path, object_id)
         given = (call.properties.get(OPTIONS) or {}).get(TRUST)
         trust = (found.get(OPTIONS) or {}).get(TRUST)
-        if trust and trust != given:
+        if trust and trust != given and _has_trust(found):
             try:
                 location = f"/OS-TRUST/trusts/{quote(str(trust), safe='')}"
                 await session.delete(IDENTITY, location, "delete the trust of the subscription")
@@ -159,3 +160,9 @@ def _subscription(found: Mapping[str, Json]) -> Mapping[str, Json]:
     own = {name: one for name, one in known.items() if name not in _ADDED}
     stable = {name: one for name, one in found.items() if name != "age"}
     return {**stable, OPTIONS: own, MARKER: known.get(MARKER)}
+
+
+def _has_trust(found: Mapping[str, Json]) -> bool:
+    """Whether Zaqar creates a trust for the subscriber. Another trust ID in the options is the
+    user's own."""
+    return str(found.get(SUBSCRIBER)).startswith("trust+")

@@ -39,6 +39,10 @@ def listed(key: str, *found: Json) -> Response:
     return answer(200, {key: list(found), "links": [link] if found else []})
 
 
+#: Zaqar creates a trust for this subscriber.
+TRUSTED = {"subscriber": "trust+http://a/"}
+
+
 def subscription(**options: Json) -> Json:
     return {
         "id": ID,
@@ -166,9 +170,9 @@ async def test_a_repeated_create_finds_its_subscription() -> None:
 
 async def test_an_update_sends_what_differs_and_keeps_what_zaqar_added() -> None:
     """Zaqar refuses the subscriber that the subscription has."""
-    live = answer(200, subscription(a=1, trust_id="t", **MARK))
+    live = answer(200, subscription(a=1, trust_id="t", **MARK) | TRUSTED)
     web = Answers(live, answer(204), live)
-    now = {**SUBSCRIBER, "options": {"a": 2}, "ttl": 60}
+    now = {**SUBSCRIBER, **TRUSTED, "options": {"a": 2}, "ttl": 60}
     known = {"physical_id": ID, "previous": now, "failed": True}
     done = await outcome("update", web, SUBSCRIPTION, now, **known)
     assert isinstance(done, Done)
@@ -177,13 +181,26 @@ async def test_an_update_sends_what_differs_and_keeps_what_zaqar_added() -> None
 
 @pytest.mark.parametrize("given", [{}, {"options": {"trust_id": "t"}}], ids=["zaqar", "template"])
 async def test_a_delete_deletes_the_trust_of_zaqar(given: Json) -> None:
-    web = Answers(answer(200, subscription(trust_id="t", **MARK)), answer(204), answer(204))
-    properties = {**SUBSCRIBER, **given}
+    live = answer(200, subscription(trust_id="t", **MARK) | TRUSTED)
+    web = Answers(live, answer(204), answer(204))
+    properties = {**SUBSCRIBER, **TRUSTED, **given}
     known = {"physical_id": ID, "previous": properties}
     assert isinstance(await outcome("delete", web, SUBSCRIPTION, properties, **known), Done)
     deleted = [one for one in sent(web) if one.startswith("DELETE")]
     trust = [] if given else ["DELETE OS-TRUST/trusts/t"]
     assert deleted == [f"DELETE queues/q/subscriptions/{ID}", *trust]
+
+
+async def test_a_trust_of_a_subscriber_without_one_is_the_users_own() -> None:
+    live = answer(200, subscription(trust_id="t", **MARK))
+    known = {"physical_id": ID, "previous": SUBSCRIBER}
+    web = Answers(live, answer(204), live)
+    now = {**SUBSCRIBER, "options": {"a": 2}, "ttl": 60}
+    await outcome("update", web, SUBSCRIPTION, now, **{**known, "previous": now}, failed=True)
+    assert body(web, 1) == {"options": {"a": 2, **MARK}}
+    web = Answers(live, answer(204))
+    assert isinstance(await outcome("delete", web, SUBSCRIPTION, SUBSCRIBER, **known), Done)
+    assert [one for one in sent(web) if "trusts" in one] == []
 
 
 async def test_a_signature_ends_after_its_time() -> None:
