@@ -7,6 +7,7 @@ transaction under the lock of the stack.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from engine.bounded_wait import wait_at_most
@@ -26,6 +27,11 @@ from engine.work.claim_loop import POLL
 PAUSE = 0.5
 #: Converges that are read at once.
 BATCH = 100
+#: A converge ends if the stack is not observed so soon after an update, for example because the
+#: project has used up its observations: it keeps the credential of the request, and repairs of
+#: policies wait for it.
+OBSERVED_MINUTES = 30
+OBSERVED_WITHIN = timedelta(minutes=OBSERVED_MINUTES)
 #: Characters of a reason.
 MAX_REASON = 1_000
 #: Before every ID.
@@ -111,6 +117,10 @@ class ConvergeRounds:
             await converge_requests.mark_observing(conn, stack_id)
             return False
         if (await observation_schedule.read_status(conn, stack_id)).due:
+            updated_at = pending.traversal_ended_at
+            if updated_at is not None and locked.now - updated_at > OBSERVED_WITHIN:
+                result = f"the stack was not observed within {OBSERVED_MINUTES} minutes"
+                await _end(conn, locked, pending, ConvergeState.INCOMPLETE, result)
             return False
         return await self._judge(conn, locked, pending)
 

@@ -303,8 +303,11 @@ class _Steps:
 
     async def _delete(self) -> None:
         """Delete the rows in the former cell, with what its processes have added since."""
-        while await moves.take_rows(self._source, self._move.project, "moved"):
-            pass
+        late = 0
+        while count := await moves.take_rows(self._source, self._move.project, "moved"):
+            late += count
+        if late:
+            self._report(f"{late} rows were written in {self._move.source} after the copy")
         while await moves.delete_page(self._source, self._move.project):
             pass
         self._report(f"deleted in {self._move.source}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from engine.plan.drift import ConvergeRound
@@ -33,7 +34,7 @@ _COLUMNS = """
 select c.stack_id, s.project, s.name, c.traversal, c.round, c.rounds, c.state, c.selected,
        c.request, c.requested_by, c.requested_by_id, c.encrypted,
        s.deleted_at is null and s.traversal = c.traversal as current,
-       t.state as traversal_state
+       t.state as traversal_state, t.ended_at as traversal_ended_at
   from converge_request c
   join stack s on s.id = c.stack_id
   left join traversal t on t.stack_id = c.stack_id and t.number = c.traversal
@@ -67,7 +68,7 @@ select c.round, c.rounds, c.state, c.reason
 
 @dataclass(frozen=True, slots=True)
 class PendingConverge:
-    """A converge that has not ended. traversal: of its current round, and the state of that.
+    """A converge that has not ended. traversal: of its current round; its state, and when it ended.
     current: no other change has begun, and the stack exists. selected: names of resources; None:
     all."""
 
@@ -82,6 +83,7 @@ class PendingConverge:
     requested_by: Principal
     current: bool
     traversal_state: str | None
+    traversal_ended_at: datetime | None
     encrypted: bytes | None = field(repr=False)
 
 
@@ -141,6 +143,7 @@ def _pending(row: Json) -> PendingConverge:
         requested_by=Principal(row["requested_by_id"], row["requested_by"]),
         current=row["current"],
         traversal_state=row["traversal_state"],
+        traversal_ended_at=row["traversal_ended_at"],
         encrypted=row["encrypted"],
     )
 

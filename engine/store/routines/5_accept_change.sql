@@ -1,14 +1,15 @@
 -- Stores a change that a request starts: the row of a new stack, a version of the template, and the traversal
 -- (`start_traversal`).
 --
--- p_stack: columns of a new stack; null: the stack exists, and the caller has locked its row. p_outbox_from,
--- p_outbox_to: nothing is stored if the last ID of the outbox is not between them, because the caller must count the
--- stacks of the project then; null: any.
+-- p_stack: columns of a new stack; null: the stack exists, and the caller has locked its row.
+-- p_outbox_from, p_outbox_to: nothing is stored if the last ID of the outbox is not between them, because the
+-- caller must count the stacks of the project then; null: any.
 -- p_version: columns of the version of the template; null: it is stored already. The others: see
 -- `start_traversal`, as p_wake_at and p_stepped.
 -- p_changing: existing resources whose nodes change them, but may not run.
 -- p_outcome: accepted, name_taken (the project has a stack of that name), moved (the project has left this
--- cell), or uncounted (see p_outbox_from); only the first one stores anything. p_outbox: for a new stack, the last ID of the outbox before.
+-- cell), or uncounted (see p_outbox_from); only the first one stores anything.
+-- p_outbox: for a new stack, the last ID of the outbox before.
 drop function if exists accept_change(jsonb, bigint, bigint, jsonb, jsonb, jsonb, text, jsonb, jsonb, uuid[]);
 
 create function accept_change(p_stack jsonb, p_outbox_from bigint, p_outbox_to bigint, p_version jsonb,
