@@ -40,6 +40,17 @@ class Action(StrEnum):
     RESTORE = "RESTORE"
 
 
+class MoveState(StrEnum):
+    """The progress of a project's move to another cell, in the cell that it leaves.
+
+    TAKEN: its rows have left their tables. MOVED: it is in the other cell.
+    """
+
+    ANNOUNCED = "announced"
+    TAKEN = "taken"
+    MOVED = "moved"
+
+
 class Status(StrEnum):
     """The progress of an action; the second part of the status of a stack or resource."""
 

@@ -15,8 +15,9 @@ from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.maintenance import project_moves as moves
-from engine.store.maintenance.project_moves import MoveState
+from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.store.schema.upgrade import check_current
+from engine.words import MoveState
 from hub.api.cells import PLACE, unavailable
 from hub.checks.offline_database import connect
 from hub.program.wiring import make_keyring
@@ -114,7 +115,7 @@ async def _connect(
 
 async def _find_move(
     connections: Mapping[str, Connection],
-    states: Mapping[str, MoveState | None],
+    states: Mapping[str, MoveRecord | None],
     away: list[str],
     project: str,
     target: str,
@@ -124,7 +125,7 @@ async def _find_move(
     """The move to begin or to continue. Raises HeadgateError."""
     if (move := _find_under_way(states, project, target)) is not None:
         return move
-    here = [name for name, one in states.items() if one is not None and one.state == ""]
+    here = [name for name, one in states.items() if one is not None and one.state is None]
     if away and (undo or not here):
         raise unavailable(away)
     if undo:
@@ -157,11 +158,11 @@ async def _find_move(
 
 
 def _find_under_way(
-    states: Mapping[str, MoveState | None], project: str, target: str
+    states: Mapping[str, MoveRecord | None], project: str, target: str
 ) -> ProjectMove | None:
     """Raises Conflict if it has another target. target: "": any."""
     for name, state in states.items():
-        if state is None or state.state not in ("announced", "taken"):
+        if state is None or state.state not in MOVING:
             continue
         if target and state.moving_to != target:
             raise Conflict(
@@ -228,18 +229,18 @@ class _Steps:
         if not self._move.finished:
             # Read again, because another command may have ended since.
             state = await moves.read_state(self._source, project)
-            if state is None or state.state == "moved":
+            if state is None or state.state is MoveState.MOVED:
                 raise Conflict(
                     f'the project "{project}" was moved by another command',
                     place=COMMAND,
                     remedy="Run the command again to see where it is",
                     code="MoveUnderWay",
                 )
-            if state.state != "taken":
+            if state.state is not MoveState.TAKEN:
                 await self._announce(wait)
                 await self._take()
                 reach("move.taken")
-            if await moves.read_state(self._target, project) != MoveState("", ""):
+            if await moves.read_state(self._target, project) != MoveRecord("", None):
                 await self._copy()
                 reach("move.copied")
                 await self._arrive()
@@ -304,7 +305,7 @@ class _Steps:
     async def _delete(self) -> None:
         """Delete the rows in the former cell, with what its processes have added since."""
         late = 0
-        while count := await moves.take_rows(self._source, self._move.project, "moved"):
+        while count := await moves.take_rows(self._source, self._move.project, MoveState.MOVED):
             late += count
         if late:
             self._report(f"{late} rows were written in {self._move.source} after the copy")
@@ -316,8 +317,8 @@ class _Steps:
 async def _undo(move: ProjectMove, source: Connection, target: Connection) -> None:
     """End a move that has not arrived. Raises Conflict if it has."""
     state = await moves.read_state(source, move.project)
-    if await moves.read_state(target, move.project) == MoveState("", "") or (
-        state is not None and state.state not in ("announced", "taken")
+    if await moves.read_state(target, move.project) == MoveRecord("", None) or (
+        state is not None and state.state not in MOVING
     ):
         raise Conflict(
             f'the project "{move.project}" has arrived in the cell "{move.target}"',

@@ -23,7 +23,7 @@ from engine.cells import CellPlacement, merge_histories, possible_cells
 from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
 from engine.store.connection import Connection
 from engine.store.maintenance import project_moves as moves
-from engine.store.maintenance.project_moves import MoveState
+from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.store.projects import cells as store
 from engine.store.projects.cells import CellRecord
 from engine.store.schema.compatibility import CELLS as NEEDED_PROGRAM
@@ -32,6 +32,7 @@ from engine.store.server_check import PLACE as URL_PLACE
 from engine.store.server_check import REPLICA_PLACE, check_replicas, check_servers
 from engine.store.server_connector import ServerConnector
 from engine.tracing import Tracer
+from engine.words import MoveState
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
 from hub.api.cell_search import find_in_cells, wait_for_cell
@@ -57,8 +58,6 @@ from hub.settings.settings import Settings
 log: FilteringBoundLogger = structlog.get_logger()
 
 ROLES = frozenset({"api"})
-#: States of a project during a move.
-MOVING = frozenset({"announced", "taken"})
 #: Seconds between two attempts to reach a cell, and to agree about a new revision.
 RETRY_INTERVAL = 3.0
 #: Seconds in which every process notices that a revision was announced.
@@ -144,7 +143,7 @@ class ServedCells:
         #: The cells of projects that are recorded there.
         self._owners: dict[str, str] = {}
         #: Projects that move or have moved: their states, by cell and project.
-        self._moves: dict[str, dict[str, MoveState]] = {}
+        self._moves: dict[str, dict[str, MoveRecord]] = {}
 
     # What the API asks for; see hub/api/cells.py.
 
@@ -183,30 +182,30 @@ class ServedCells:
         async with cell.context.database.connection() as conn:
             return cell if await store.has_project(conn, project) else None
 
-    def _states_of(self, project: str) -> dict[str, MoveState]:
+    def _states_of(self, project: str) -> dict[str, MoveRecord]:
         """By cell, as they were read last; empty: the project has never been moved."""
         read = self._moves.items()
         return {name: states[project] for name, states in read if project in states}
 
-    async def _find_moving(self, project: str, states: Mapping[str, MoveState]) -> Cell:
+    async def _find_moving(self, project: str, states: Mapping[str, MoveRecord]) -> Cell:
         """Raises Unavailable if no cell can serve it now."""
         if any(one.state in MOVING for one in states.values()):
             states = await self._read_states(project, states)
-        for state in ("", "announced"):
+        for state in (None, MoveState.ANNOUNCED):
             for name, one in states.items():
-                if one.state == state:
+                if one.state is state:
                     return self._serve(name)
-        targets = {one.moving_to for one in states.values() if one.state == "moved"}
+        targets = {one.moving_to for one in states.values() if one.state is MoveState.MOVED}
         if away := [name for name in targets - {*states} if name in self.away()]:
             raise unavailable(away)
         raise refuse_moving(project)
 
     async def _read_states(
-        self, project: str, states: Mapping[str, MoveState]
-    ) -> dict[str, MoveState]:
+        self, project: str, states: Mapping[str, MoveRecord]
+    ) -> dict[str, MoveRecord]:
         """The current states, in the cells of the move that are available."""
         names = dict.fromkeys([*states, *(one.moving_to for one in states.values())])
-        found: dict[str, MoveState] = {}
+        found: dict[str, MoveRecord] = {}
         for name in names:
             if name not in self.states or (cell := self.states[name].available) is None:
                 continue
@@ -226,7 +225,7 @@ class ServedCells:
 
     def serves(self, cell: str, project: str) -> bool:
         state = self._moves.get(cell, {}).get(project)
-        return state is None or state.state in ("", "announced")
+        return state is None or not state.left
 
     async def _note_moves(self, name: str, conn: Connection) -> None:
         """Read the projects that move from a cell, have moved from it, or to it."""
@@ -238,7 +237,7 @@ class ServedCells:
         if states := self._states_of(project):
             if any(one.state in MOVING for one in states.values()):
                 states = await self._read_states(project, states)
-            if (state := states.get(cell.name)) is None or state.state != "":
+            if (state := states.get(cell.name)) is None or state.state is not None:
                 raise refuse_moving(project)
             return
         if project in self._owners:

@@ -18,6 +18,7 @@ from engine.store.access.token_keys import encrypt_token_key, read_token_keys
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
 from engine.store.projects.cells import read_cell
+from engine.words import MoveState
 
 _STACKS = "stack_id in (select id from stack where project = $1)"
 _PROJECT = "project = $1"
@@ -180,6 +181,10 @@ values ($1, $2, coalesce($3, clock_timestamp()), case when $4 then 'infinity'::t
 """
 INSERT_CURRENT = "insert into token_key (version, encrypted, created_at) values ($1, $2, $3)"
 
+#: States of a project whose move has not ended.
+MOVING = frozenset({MoveState.ANNOUNCED, MoveState.TAKEN})
+#: States of a project that has left the cell: `accept_change` refuses new stacks in them.
+LEFT = frozenset({MoveState.TAKEN, MoveState.MOVED})
 #: Rows that are copied in one step.
 PAGE = 1000
 #: Seconds for one statement, as the client measures them.
@@ -187,11 +192,21 @@ LONG = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class MoveState:
-    """Of a project in one cell. state: announced, taken, moved, or "": it is in this cell."""
+class MoveRecord:
+    """Of a project in one cell. state: None: it is in this cell, and does not move."""
 
     moving_to: str
-    state: str
+    state: MoveState | None
+
+    @classmethod
+    def from_row(cls, row: asyncpg.Record) -> "MoveRecord":
+        state = row["move_state"]
+        return cls(row["moving_to"] or "", None if state is None else MoveState(state))
+
+    @property
+    def left(self) -> bool:
+        """The project has left this cell: it has no rows here but those that move."""
+        return self.state in LEFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,18 +222,16 @@ async def lock_move(conn: Connection, project: str) -> bool:
     return locked
 
 
-async def read_state(conn: Connection, project: str) -> MoveState | None:
+async def read_state(conn: Connection, project: str) -> MoveRecord | None:
     """None: the project was never in this cell."""
     row = await conn.fetchrow(READ_STATE, project)
-    return None if row is None else MoveState(row["moving_to"] or "", row["move_state"] or "")
+    return None if row is None else MoveRecord.from_row(row)
 
 
-async def list_moves(conn: Connection) -> dict[str, MoveState]:
+async def list_moves(conn: Connection) -> dict[str, MoveRecord]:
     """The projects that move from this cell, have moved from it, or to it."""
     rows = await conn.fetch(LIST_MOVES)
-    return {
-        row["project"]: MoveState(row["moving_to"] or "", row["move_state"] or "") for row in rows
-    }
+    return {row["project"]: MoveRecord.from_row(row) for row in rows}
 
 
 async def read_schema(conn: Connection) -> tuple[str, str]:
@@ -237,7 +250,7 @@ async def count_running(conn: Connection, project: str) -> int:
     return count
 
 
-async def take_rows(conn: Connection, project: str, state: str = "taken") -> int:
+async def take_rows(conn: Connection, project: str, state: MoveState = MoveState.TAKEN) -> int:
     """Move all rows of the project to `moving_row`, and record the state; the number of rows.
     Repeat it until it returns 0: transactions that began before can add rows."""
     count = 0
@@ -367,7 +380,7 @@ async def delete_page(conn: Connection, project: str) -> int:
 
 
 async def set_moved(conn: Connection, project: str) -> None:
-    await conn.execute(SET_STATE, project, "moved")
+    await conn.execute(SET_STATE, project, MoveState.MOVED)
 
 
 async def end_move(conn: Connection, project: str) -> None:

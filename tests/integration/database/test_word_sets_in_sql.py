@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from engine import words
 from engine.node.machine import decide
 from engine.node.node import ENDED, InvalidInput, Node, Superseded
+from engine.store.maintenance.project_moves import LEFT
 from engine.store.schema.routine_versions import routines
 from engine.words import Action, Decision, HookState, Operation, Phase, ResourceAction, State
 from tests.integration.database.test_statements import FOUND
@@ -62,6 +63,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
             for how in (words.StepKind if one is Decision.STEP else [words.StepKind.OVER])
         ),
     ),
+    "v_move": (LEFT,),
     "write": (frozenset({"insert", "leave"}),),  # a replacement has its own row
 }
 
