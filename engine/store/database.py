@@ -54,11 +54,18 @@ BY_INDEX = dict.fromkeys(
     ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_sort",
      "enable_incremental_sort"), "off",
 )  # fmt: skip
+#: Plan the statements of this transaction once for each connection, for searches by key. They have
+#: no other plan, and planning costs more than executing them. The routines have the same settings.
+BY_KEY = {"plan_cache_mode": "force_generic_plan"} | dict.fromkeys(
+    ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off"
+)
 
 
-def transaction_settings(*, replan: bool, by_index: bool) -> dict[str, str]:
+def transaction_settings(
+    *, replan: bool = False, by_index: bool = False, by_key: bool = False
+) -> dict[str, str]:
     """Settings of a transaction; see `Database.transaction`."""
-    return (REPLAN if replan else {}) | (BY_INDEX if by_index else {})
+    return (REPLAN if replan else {}) | (BY_INDEX if by_index else {}) | (BY_KEY if by_key else {})
 
 
 @contextmanager
@@ -224,6 +231,7 @@ class Database:
         *,
         replan: bool = False,
         by_index: bool = False,
+        by_key: bool = False,
         lock_wait: timedelta | None = None,
     ) -> AsyncIterator[Connection]:
         """Borrow a connection in a transaction, which is committed, or rolled back after an error.
@@ -231,9 +239,10 @@ class Database:
         what: the name of the commit's fault points (engine/store/fault_points.py). replan: plan the
         statements for the current sizes of the tables; a plan made when they were small may read
         100,000 hooks to find one. by_index: plan them without scans of whole tables; see
-        `BY_INDEX`. lock_wait: raise Unavailable if a statement waits longer for a lock.
+        `BY_INDEX`. by_key: all of them search by key; see `BY_KEY`. lock_wait: raise Unavailable
+        if a statement waits longer for a lock.
         """
-        settings = transaction_settings(replan=replan, by_index=by_index)
+        settings = transaction_settings(replan=replan, by_index=by_index, by_key=by_key)
         if lock_wait is not None:
             settings["lock_timeout"] = f"{lock_wait / timedelta(milliseconds=1):.0f}ms"
         async with self.connection() as connection:

@@ -161,7 +161,7 @@ class Hooks:
         self, batch: Sequence[PendingAnswer]
     ) -> Sequence[HookRecord | Exception]:
         """Decide answers to different hooks of one stack in one transaction."""
-        async with self._database.transaction("answer", replan=True) as conn:
+        async with self._database.transaction("answer", by_key=True) as conn:
             decided = await self._decide_locked(conn, await self._lock(conn, batch))
         self._report(decided)
         return [self._result(one, decided) for one in batch]
@@ -171,7 +171,7 @@ class Hooks:
     ) -> Sequence[HookRecord | Exception]:
         """Decide answers to different hooks of any stacks in one transaction. Raises Unavailable if
         a stack stays locked."""
-        async with self._database.transaction("answer", replan=True, lock_wait=LOCK_WAIT) as conn:
+        async with self._database.transaction("answer", by_key=True, lock_wait=LOCK_WAIT) as conn:
             decided = await self._decide_locked(conn, await self._lock(conn, batch))
         self._report(decided)
         return [self._result(one, decided) for one in batch]
@@ -230,7 +230,7 @@ class Hooks:
         Raises AnswerRefused if the hook does not wait; Forbidden if the principal may not answer
         it; NotFound.
         """
-        async with self._database.transaction("answer", replan=True) as conn:
+        async with self._database.transaction("answer", by_key=True) as conn:
             locked = await self._lock_alone(conn, hook_id, answer, project)
             refusal = may_hand_over(locked.hook, answer, locked.hook.now)
             if refusal is not None:
@@ -272,7 +272,7 @@ class Hooks:
         Returns the nodes that have already passed the breakpoint. Raises NotFound if no node of
         the resource is pending; Invalid (NotSupported) if no traversal is under way.
         """
-        async with self._database.transaction("answer", replan=True) as conn:
+        async with self._database.transaction("answer", by_key=True) as conn:
             tree = await lock_stack_tree(conn, stack_id)
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY:

@@ -6,11 +6,12 @@ language sql stable as $$
     with recursive detached (id) as (
         select c.id
           from jsonb_array_elements(p_steps) s
+         -- Without "deleted_at" inside: the index stack_by_name has all stacks that are not deleted.
          cross join lateral (
-               select c.id from stack c
-                where c.parent_id = (s ->> 'stack_id')::uuid and c.deleted_at is null
+               select c.id, c.deleted_at from stack c
+                where c.parent_id = (s ->> 'stack_id')::uuid
                   and c.parent_resource = (s #>> '{resource,id}')::uuid offset 0) c
-         where s #>> '{resource,write}' = 'remove'
+         where s #>> '{resource,write}' = 'remove' and c.deleted_at is null
         union all
         select c.id from detached l
          cross join lateral (select c.id from stack c where c.parent_id = l.id offset 0) c

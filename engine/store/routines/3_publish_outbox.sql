@@ -54,11 +54,12 @@ begin
                       select e.data from event e
                        where e.stack_id = w.stack_id and e.sequence between w.first and w.last
                          and e.type like 'headgate.stack.%.started' offset 0) e
-                where exists (select from subscription s where s.stack_id = w.stack_id)
+                where exists (select from subscription s
+                               where s.stack_id = w.stack_id offset 0)
                    or exists (select from template t
                                where t.stack_id = w.stack_id
                                  and t.version = (e.data ->> 'version')::integer
-                                 and t.environment -> 'event_sinks' is not null));
+                                 and t.environment -> 'event_sinks' is not null offset 0));
         if p_subscribed then
             return;
         end if;

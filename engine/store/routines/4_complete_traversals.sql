@@ -53,10 +53,11 @@ begin
        and (not t.ending
             or t.action <> 'DELETE'
                and not (s.parent_id is not null
-                        and exists (select from credential c where c.stack_id = e.stack_id))
+                        and exists (select from credential c
+                                     where c.stack_id = e.stack_id offset 0))
                and not exists (select from node n
                                 where n.stack_id = e.stack_id and n.traversal = e.traversal
-                                  and n.state = any (p_unsuccessful)));
+                                  and n.state = any (p_unsuccessful) offset 0));
     p_ended := coalesce(p_ended, '{}');
     if v_ends is null then
         return;

@@ -10,8 +10,11 @@ language sql stable as $$
         union all
         select t.stack_id, t.number, t.parent_traversal, e.level + 1
           from enclosing e
-          join stack s on s.id = e.stack_id
-          join traversal t on t.stack_id = s.parent_id and t.number = e.parent_traversal
+         cross join lateral (
+               select s.parent_id from stack s where s.id = e.stack_id offset 0) s
+         cross join lateral (
+               select t.stack_id, t.number, t.parent_traversal from traversal t
+                where t.stack_id = s.parent_id and t.number = e.parent_traversal offset 0) t
     )
     select r.rule ->> 'point'
       from enclosing e

@@ -97,7 +97,7 @@ begin
         v_now := clock_timestamp();
         select a.p_changed, a.p_events, a.p_refused into v_changed, v_events, v_refused
           from apply_transitions(p_worker, p_lease, v_now, p_steps) a;
-        if p_steps @? '$[*].nodes[*]' then
+        if p_steps @? '$[*].nodes[*] ? (@ != null)' then
             v_ready := add_nodes(v_now, p_steps, v_changed);
         end if;
         v_changes := traversal_changes(v_now, v_changed, v_ready || wake_dependents(v_now, v_changed));

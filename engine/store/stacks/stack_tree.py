@@ -14,28 +14,41 @@ from engine.words import StepMode
 READ = """
 with recursive ancestor as (
     select s.id, s.traversal, s.parent_id, t.parent_traversal, 0 as level
-      from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
+      from stack s
+     cross join lateral (
+           select parent_traversal from traversal
+            where stack_id = s.id and number = s.traversal offset 0) t
      where s.id = $1
     union all
     select p.id, p.traversal, p.parent_id, t.parent_traversal, a.level - 1
       from ancestor a
-      join stack p on p.id = a.parent_id and p.traversal = a.parent_traversal
-      join traversal t on t.stack_id = p.id and t.number = p.traversal
+     cross join lateral (
+           select id, traversal, parent_id from stack where id = a.parent_id offset 0) p
+     cross join lateral (
+           select parent_traversal from traversal
+            where stack_id = p.id and number = p.traversal offset 0) t
+     where p.traversal = a.parent_traversal
 ), nested as (
     select id, traversal, level from ancestor where level = 0
     union all
     select c.id, c.traversal, i.level + 1
       from nested i
-      join stack c on c.parent_id = i.id and c.deleted_at is null
-      join traversal t on t.stack_id = c.id and t.number = c.traversal
-       and t.parent_traversal = i.traversal
+     -- Without "deleted_at" inside: the index stack_by_name has all stacks that are not deleted.
+     cross join lateral (
+           select id, traversal, deleted_at from stack where parent_id = i.id offset 0) c
+     cross join lateral (
+           select parent_traversal from traversal
+            where stack_id = c.id and number = c.traversal offset 0) t
+     where c.deleted_at is null and t.parent_traversal = i.traversal
 )
 select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way,
        t.step_mode,
        s.sequence, s.name
   from (select id, level from ancestor union select id, level from nested) k
-  join stack s on s.id = k.id
-  join traversal t on t.stack_id = s.id and t.number = s.traversal
+ cross join lateral (select * from stack where id = k.id offset 0) s
+ cross join lateral (
+       select state, step_mode from traversal
+        where stack_id = s.id and number = s.traversal offset 0) t
  order by s.id
 """
 READ_BUSY_ANCESTOR = """

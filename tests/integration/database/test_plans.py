@@ -4,7 +4,7 @@ statistics, on the oldest supported PostgreSQL and on the embedded one.
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,11 @@ CALLING = frozenset(
     }
 )
 
+#: Modules with statements of transactions that decide hooks (`BY_KEY` in engine/store/database.py).
+ANSWERING = (
+    "engine.store.hooks.locked_hooks.", "engine.store.stacks.stack_locks.",
+    "engine.store.stacks.stack_tree.",
+)  # fmt: skip
 #: Functions in SQL that PostgreSQL plans at each call.
 PLANNED_EACH_TIME = frozenset(
     {"delete_unused_credentials", "detach_stacks", "labelled_work_due_in", "time_labelled_work"}
@@ -104,14 +109,16 @@ def hot_statements() -> dict[str, str]:
     }
 
 
-async def scans(conn: Connection, text: str, settings: list[str]) -> set[str]:
-    """In both modes. settings: ``enable_seqscan=off``."""
+async def scans(
+    conn: Connection, text: str, settings: list[str], modes: Sequence[str] = MODES
+) -> set[str]:
+    """settings: ``enable_seqscan=off``."""
     found: set[str] = set()
     async with conn.transaction():
         for one in settings:
             name, _, value = one.partition("=")
             await conn.execute("select set_config($1, $2, true)", name, value)
-        for mode in MODES:
+        for mode in modes:
             found |= set(full_scans(await plan(conn, text, mode), TABLES))
     return found
 
@@ -149,6 +156,43 @@ async def test_no_statement_of_a_routine_reads_a_whole_table(filled: Connection)
         if (read := await scans(filled, one.text, one.settings or inherited))
     }
     assert found == {}
+
+
+#: Statements of routines that may read a whole table or index when it is nearly empty, and why.
+READING_WHEN_EMPTY: Mapping[str, str] = {
+    "add_nodes": "the clean-up of replaced resources",
+    "detach_stacks": "nested stacks whose owning resource is removed",
+    "release_deliveries": "the index has only the deliveries that are being sent",
+}
+
+
+@pytest.mark.parametrize("version", ["oldest", "embedded"])
+async def test_plans_made_in_a_new_installation_search_by_key(
+    version: str, postgres: TestServer, oldest_postgres: TestServer
+) -> None:
+    """A connection keeps its plans until the tables are analysed, while they grow."""
+    server = oldest_postgres if version == "oldest" else postgres
+    async with server.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                every = await routine_statements(conn)
+                inherited = next(one.settings for one in every if one.routine == "advance")
+                found = {
+                    one.routine: sorted(read)
+                    for one in every
+                    if (read := await scans(conn, one.text, one.settings or inherited, ["generic"]))
+                }
+                answers = {
+                    name: sorted(read)
+                    for name, text in FOUND.items()
+                    if name.startswith(ANSWERING) and can_be_planned(text)
+                    if (read := await scans(conn, text, inherited, ["generic"]))
+                }
+        finally:
+            await database.close()
+    assert {name: read for name, read in found.items() if name not in READING_WHEN_EMPTY} == {}
+    assert answers == {}
 
 
 async def test_rules_are_part_of_the_statements_of_routines(filled: Connection) -> None:

@@ -243,6 +243,27 @@ async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     check(found, Cost(11, 1, 7, 3_400))
 
 
+async def test_an_answer_reads_as_many_rows_among_many_hooks(
+    meter: Meter, engine: Engine, worker: ManualWorker
+) -> None:
+    """Its statements are planned once for each connection, here while the tables are small."""
+    answer = Answer(Decision.CONTINUE, OWNER, AnswerChannel.API)
+    found = []
+    for name, count in (("small", RESOURCES), ("large", LARGE)):
+        await engine.stacks.create("p", request(name, count=count, environment=HOOKS))
+        await worker.work()
+        stack = await engine.reads.find_stack("p", name)
+        waiting = HookFilter(stack_id=stack.id, limit=count)
+        hooks = [one.id for one in await engine.reads.hooks("p", waiting)]
+        assert len(hooks) == count
+        await engine.hooks.answer(hooks[0], answer, project="p")
+        before = await meter.rows_read()
+        await engine.hooks.answer(hooks[1], answer, project="p")
+        found.append(await meter.rows_read() - before)
+    small, large = found
+    assert large <= small < 60, found
+
+
 async def test_deliver(meter: Meter) -> None:
     """Publish, claim and settle the delivery of one event."""
     rows = EngineRows(meter.database)
