@@ -25,9 +25,11 @@ from engine.store.connection import (
 )
 from engine.store.database_errors import (
     FAILURES,
+    PROJECT_MOVED,
     TRANSIENT,
     connection_errors,
     is_removal,
+    project_moved,
     unavailable,
 )
 from engine.store.encryption.secret_values import Keyring
@@ -80,6 +82,10 @@ def _temporary_errors(connection: Connection) -> Iterator[None]:
         if not is_removal(error):
             raise
         raise unavailable(error) from error
+    except asyncpg.UnknownPostgresError as error:
+        if error.sqlstate != PROJECT_MOVED:
+            raise
+        raise project_moved(str(error)) from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # asyncpg raises these for a lost connection and for wrong use; only the former is
         # temporary.

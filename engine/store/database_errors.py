@@ -28,6 +28,8 @@ TRANSIENT = (
 _REMOVED = "cache lookup failed for "
 #: The only one of these that a statement can cause, by taking too long.
 TOO_SLOW = asyncpg.QueryCanceledError
+#: The SQLSTATE of the trigger refuse_moved_project (migrations/0090_moved_projects.sql).
+PROJECT_MOVED = "HG001"
 #: Errors when a connection is opened, returned or probed.
 FAILURES = (
     OSError,
@@ -94,6 +96,13 @@ def unavailable(error: BaseException) -> errors.Unavailable:
     reason = f"the database cannot be used now: {str(error) or type(error).__name__}"
     kind = errors.TimedOut if isinstance(error, TOO_SLOW) else errors.Unavailable
     return kind(reason, place="[database]", remedy=_remedy(error))
+
+
+def project_moved(reason: str) -> errors.Unavailable:
+    """The error for users of a project that has left this database for that of another cell."""
+    return errors.Unavailable(
+        reason, place="[cells] databases", remedy="Send the request again.", code="ProjectMoving"
+    )
 
 
 def is_refusal(error: errors.Unavailable) -> bool:

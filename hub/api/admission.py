@@ -6,8 +6,9 @@ from time import monotonic
 
 from aiohttp import web
 
-from engine.errors import HeadgateError, Unavailable
+from engine.errors import HeadgateError, NotFound, Unavailable
 from engine.store.access import sessions, tokens
+from engine.store.maintenance.project_moves import read_state
 from hub.api.app_context import CONTEXT, IDENTITY, SERVER, require
 from hub.api.cells import (
     ADMISSION,
@@ -18,6 +19,7 @@ from hub.api.cells import (
     first_reachable,
     has_cells,
     naming_cell,
+    refuse_moving,
 )
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.request_validation import read_body
@@ -58,7 +60,7 @@ async def limit_forwarded(request: web.Request, handler: Handler) -> web.StreamR
 async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Authenticate the caller and check the right that the route requires.
 
-    Raises TooManyRequests, Forbidden, and HeadgateError with the code Unauthorized.
+    Raises TooManyRequests, Forbidden, Unavailable, and HeadgateError with the code Unauthorized.
     """
     address, now = request.remote or "", monotonic()
     request.app[LIMITS].limit_address(address, now)
@@ -72,7 +74,20 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     with naming_cell(cell.name):
         if right is not Right.NOTHING:
             await _admit_to(cell, request, project, right, now)
-        return await handler(request)
+        try:
+            return await handler(request)
+        except NotFound:
+            if project and has_cells(request):
+                await _check_present(cell, project)
+            raise
+
+
+async def _check_present(cell: Cell, project: str) -> None:
+    """Raises Unavailable if the project has left the cell since the request was routed to it."""
+    async with cell.context.database.connection() as conn:
+        state = await read_state(conn, project)
+    if state is not None and state.left:
+        raise refuse_moving(project)
 
 
 async def _admit_to(

@@ -238,6 +238,7 @@ class _Steps:
                 )
             if state.state is not MoveState.TAKEN:
                 await self._announce(wait)
+                await moves.close_project(self._source, project)
                 await self._take()
                 reach("move.taken")
             if await moves.read_state(self._target, project) != MoveRecord("", None):
@@ -305,7 +306,7 @@ class _Steps:
     async def _delete(self) -> None:
         """Delete the rows in the former cell, with what its processes have added since."""
         late = 0
-        while count := await moves.take_rows(self._source, self._move.project, MoveState.MOVED):
+        while count := await moves.take_rows(self._source, self._move.project):
             late += count
         if late:
             self._report(f"{late} rows were written in {self._move.source} after the copy")

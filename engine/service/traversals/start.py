@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, Unavailable, as_errors
+from engine.errors import Conflict, Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
@@ -55,6 +55,7 @@ from engine.service.traversals.thread_pool import ThreadPool
 from engine.store.access.trusts import trust_id
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.database_errors import project_moved
 from engine.store.encryption.secret_values import Keyring, Scope
 from engine.store.hooks.drift_hooks import close_drift_hooks
 from engine.store.observer import observation_schedule
@@ -467,12 +468,7 @@ class Traversals:
         if accepted.outcome == "name_taken":
             raise name_taken(planned.header.name)
         if accepted.outcome == "moved":
-            raise Unavailable(
-                f'the project "{planned.header.project}" has moved to another cell',
-                place="[cells] databases",
-                remedy="Send the request again.",
-                code="ProjectMoving",
-            )
+            raise project_moved(f'the project "{planned.header.project}" has moved to another cell')
         return accepted
 
     def _prepare(

@@ -51,6 +51,11 @@ MOVED: Mapping[str, str] = {
         "usage_feed", "subscription", "stack",
     ), _PROJECT),
 }  # fmt: skip
+#: Tables to which requests add rows without the lock of a row that moves: the database refuses them
+#: if the project has left the cell (the trigger `refuse_moved_project`).
+GUARDED = (
+    "software_config", "software_deployment", "subscription", "trust", "observation_credential",
+)  # fmt: skip
 #: Tables with a column for a project or a stack whose rows do not move.
 NOT_MOVED: Mapping[str, str] = {
     "cell_project": "the directory: each cell says where the project is",
@@ -250,9 +255,16 @@ async def count_running(conn: Connection, project: str) -> int:
     return count
 
 
-async def take_rows(conn: Connection, project: str, state: MoveState = MoveState.TAKEN) -> int:
-    """Move all rows of the project to `moving_row`, and record the state; the number of rows.
-    Repeat it until it returns 0: transactions that began before can add rows."""
+async def close_project(conn: Connection, project: str) -> None:
+    """Refuse new rows of the project in this cell. Waits for transactions that are adding some. The
+    state is committed before any row is locked: a transaction that adds a row never waits for one
+    of the others, which could be a deadlock."""
+    await conn.execute(SET_STATE, project, MoveState.TAKEN, timeout=LONG)
+
+
+async def take_rows(conn: Connection, project: str) -> int:
+    """Move all rows of a closed project to `moving_row`; the number of rows. Repeat it until it
+    returns 0: transactions that began before can add rows."""
     count = 0
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
@@ -261,19 +273,18 @@ async def take_rows(conn: Connection, project: str, state: MoveState = MoveState
             await conn.execute(statement, project, timeout=LONG)
         for statement in TAKE.values():
             count += _count(await conn.execute(statement, project, timeout=LONG))
-        await conn.execute(SET_STATE, project, state)
     return count
 
 
 async def restore_rows(conn: Connection, project: str) -> None:
-    """Move all rows back to their tables, and end the move."""
+    """End the move, and move all rows back to their tables."""
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
+        await conn.execute(END_MOVE, project)
         for table in reversed([*MOVED]):
             await conn.execute(RESTORE[table], project, timeout=LONG)
         while await delete_page(conn, project):
             pass
-        await conn.execute(END_MOVE, project)
 
 
 async def copy_page(
@@ -317,6 +328,7 @@ async def arrive(
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
         await conn.execute(LOCK_CURSOR)
+        await conn.execute(ARRIVE, project, source)
         for table in reversed([*MOVED]):
             try:
                 if table == RENUMBERED:
@@ -337,7 +349,6 @@ async def arrive(
         await _add_token_keys(conn, keys, keyring)
         while await delete_page(conn, project):
             pass
-        await conn.execute(ARRIVE, project, source)
 
 
 def refuse_difference(table: str, reason: str) -> errors.Conflict:

@@ -1,19 +1,25 @@
 """Projects that move between cells, also if the command is killed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import asyncpg
 import pytest
 
 from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
 from engine.store.connection import connect
+from engine.store.database_errors import PROJECT_MOVED
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
-from engine.store.maintenance.project_moves import MOVED, NOT_MOVED, lock_move
+from engine.store.maintenance.project_moves import GUARDED, MOVED, NOT_MOVED, lock_move
+from hub.api import admission
+from hub.api.request_validation import read_body
 from hub.cli import project_move
 from hub.cli.project_move import ProjectMove, move_project
 from tests.support.admin_command import run_admin
@@ -40,6 +46,21 @@ select table_name, column_name from information_schema.columns
 """
 #: Columns for a project or a stack.
 OF_PROJECTS = {"project", "stack_id"}
+#: Tables with a project that are not guarded, because a transaction that adds rows has locked a row
+#: that leaves first, or is refused by another way.
+WITH_PARENT: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("hook", "decision", "delivery", "observation_schedule", "labelled_work", "outbox"),
+        "the stack or the subscription",
+    ),
+    "stack": "accept_change refuses a root stack; nested ones have the lock of their parent",
+    "idempotency": "the stack that the same transaction creates",
+    **dict.fromkeys(
+        ("audit_checkpoint", "completion_request", "project_usage", "observer_usage",
+         "resource_sample", "provider_failure", "purged_position", "audit_chain", "usage_feed"),
+        "background tasks write it for stacks of the cell, and no request",
+    ),
+}  # fmt: skip
 IN_A, IN_B = (of[0] for of in projects_of("ab").values())
 #: The steps after which no cell can serve it, and those after which the project is in the new cell.
 AWAY = ("move.taken", "move.copied")
@@ -251,6 +272,116 @@ async def test_changes_are_refused_and_reads_are_served_before_the_rows_move(
     assert (status, found["error"]["type"]) == (503, "ProjectMoving")
     await cells.move(undo=True, to="")
     assert (await cells.http.call("GET", "/stacks/done"))[0] in (200, 302)
+
+
+@dataclass(frozen=True)
+class HeldRequest:
+    """A request whose body the client sends later: it was routed to the cell a before the move."""
+
+    response: "asyncio.Task[tuple[int, Any]]"
+    release: asyncio.Event
+
+
+async def hold_request(http: Http, path: str, body: Any) -> HeldRequest:
+    """Send the headers of a POST request, and return when the server has routed it."""
+    routed, release = asyncio.Event(), asyncio.Event()
+
+    async def content() -> AsyncIterator[bytes]:
+        text = json.dumps(body).encode()
+        yield text[:1]
+        routed.set()
+        await release.wait()
+        yield text[1:]
+
+    async def send() -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json"}
+        async with http.session.post(
+            f"{http.url}/v1/{http.project}{path}", data=content(), headers=headers
+        ) as response:
+            return response.status, await response.json()
+
+    held = HeldRequest(asyncio.create_task(send()), release)
+    await routed.wait()
+    return held
+
+
+async def test_a_request_from_before_the_move_writes_nothing_in_the_former_cell(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mover would delete its rows. The client sends the request again."""
+    await fill(cells)
+    status, made = await cells.http.call("POST", "/software_configs", {"name": "first"})
+    assert status == 200
+    config = made["software_config"]["id"]
+    requests = {
+        "/software_configs": {"name": "late"},
+        "/software_deployments": {"config_id": config, "server_id": "late"},
+        "/subscriptions": {
+            "target": cells.receiver.url, "channel": "webhook", "events": ["headgate.stack.*"],
+        },
+        "/stacks": {"stack_name": "late", "template": {"heat_template_version": "2021-04-16"}},
+    }  # fmt: skip
+    reading = asyncio.Semaphore(0)
+
+    async def observed(request: Any) -> None:
+        reading.release()
+        await read_body(request)
+
+    monkeypatch.setattr(admission, "read_body", observed)
+    held = [await hold_request(cells.http, path, body) for path, body in requests.items()]
+    for _ in held:
+        await reading.acquire()
+    await cells.move()
+    before = await cells.counts(1)
+    for one in held:
+        one.release.set()
+        status, answer = await one.response
+        assert (status, answer["error"]["type"]) == (503, "ProjectMoving"), answer
+    assert await cells.counts(0) == {}
+    assert await cells.counts(1) == before
+    await eventually(lambda: _succeeds(cells.http))
+    for path, body in requests.items():
+        assert (await cells.http.call("POST", path, body))[0] in (200, 201), path
+    assert await cells.counts(0) == {}
+
+
+@pytest.mark.parametrize("table", sorted(GUARDED))
+async def test_the_database_refuses_rows_of_a_project_that_has_left(
+    cells: TwoCells, no_notice: None, table: str
+) -> None:
+    """From any transaction, also of a process that does not know where the project is."""
+    await cells.http.create("done", {"web": resource()})
+    conn = await connect(cells.urls[0])
+    insert = f"insert into {table} select * from jsonb_populate_record(null::{table}, $1)"
+    values = {"project": IN_A, "id": str(UUID(int=1))}
+    try:
+        with pytest.raises(asyncpg.NotNullViolationError):  # not refused
+            await conn.execute(insert, values)
+        await cells.move()
+        with pytest.raises(asyncpg.PostgresError) as caught:
+            await conn.execute(insert, values)
+        assert caught.value.sqlstate == PROJECT_MOVED
+    finally:
+        await conn.close()
+
+
+async def test_each_table_with_a_project_is_guarded_or_its_rows_have_a_row_that_left(
+    urls: list[str], cells: TwoCells
+) -> None:
+    conn = await connect(urls[0])
+    try:
+        found = {
+            row["table"]
+            for row in await conn.fetch(
+                "select tgrelid::regclass::text as table from pg_trigger"
+                " where tgfoid = 'refuse_moved_project'::regproc"
+            )
+        }
+    finally:
+        await conn.close()
+    assert found == {*GUARDED}
+    own = {table for table, condition in MOVED.items() if condition == MOVED["stack"]}
+    assert own == {*GUARDED, *WITH_PARENT}
 
 
 async def _is_noticed(http: Http, body: Any) -> bool:

@@ -119,6 +119,7 @@ drop index node_succeeded;
 drop index delivery_pending;
 drop table stack_tag, cell, cell_project, moving_row, converge_request;
 drop function tag_stack cascade;
+drop function refuse_moved_project cascade;
 drop index resource_by_requirement;
 drop index delivery_dead;
 drop index stack_by_tag;
