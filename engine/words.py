@@ -323,7 +323,9 @@ class Decision(StrEnum):
 
     STEP: continue, and stop before the next operations. RUN: continue past the other breakpoints of
     this traversal. PATCH: continue with other properties. PROGRESS: extend the deadline without a
-    decision. ADOPT: the desired state takes over the observed one; at hooks about drift only.
+    decision. At hooks about drift only: REPAIR: converge the resource, as CONTINUE does there.
+    ADOPT: the desired state takes over the observed one. IGNORE: leave all drift of the resource
+    for a time.
     """
 
     CONTINUE = "continue"
@@ -333,6 +335,8 @@ class Decision(StrEnum):
     PATCH = "patch"
     PROGRESS = "progress"
     ADOPT = "adopt"
+    REPAIR = "repair"
+    IGNORE = "ignore"
 
 
 class StepKind(StrEnum):

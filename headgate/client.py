@@ -32,7 +32,9 @@ FIRST_RETRY, MAX_RETRY = 0.5, 10.0
 RECONNECT_TIMEOUT = 300.0
 ENDED = ("COMPLETE", "FAILED", "STOPPED")
 
-Decision = Literal["continue", "reject", "step", "run", "patch", "progress", "adopt"]
+Decision = Literal[
+    "continue", "reject", "step", "run", "patch", "progress", "adopt", "repair", "ignore"
+]
 
 
 class ChangeOptions(TypedDict, total=False):

@@ -560,7 +560,11 @@ class Hook(TypedDict):
     opened_at: str
     deadline: str | None
     on_timeout: Literal["stop", "continue", "reject"]
-    allowed: list[Literal["continue", "reject", "step", "run", "patch", "progress", "adopt"]]
+    allowed: list[
+        Literal[
+            "continue", "reject", "step", "run", "patch", "progress", "adopt", "repair", "ignore"
+        ]
+    ]
     digest: str
     approvals: HookApprovals
     answer_by: list[Json]
@@ -1707,7 +1711,11 @@ class NotificationHook(TypedDict):
     opened_at: str
     deadline: str | None
     on_timeout: Literal["stop", "continue", "reject"]
-    allowed: list[Literal["continue", "reject", "step", "run", "patch", "progress", "adopt"]]
+    allowed: list[
+        Literal[
+            "continue", "reject", "step", "run", "patch", "progress", "adopt", "repair", "ignore"
+        ]
+    ]
     digest: str
     approvals: HookApprovals
     answer_by: list[Json]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from channels.digest import DAILY, PERIODS
 from channels.envelope import dataschema
 from channels.selection import WAITING
-from engine.words import Json, ObservedState, ResourceAction
+from engine.words import Decision, Json, ObservedState, ResourceAction
 
 TEXT: Json = {"type": "string"}
 TEXT_OR_NULL: Json = {"type": ["string", "null"]}
@@ -84,7 +84,7 @@ _HOOK: Mapping[str, Json] = {
     # Null: a hook about drift has none.
     "deadline": or_null(TIME),
     "on_timeout": one_of("stop", "continue", "reject"),
-    "allowed": list_of(one_of("continue", "reject", "step", "run", "patch", "progress", "adopt")),
+    "allowed": list_of(one_of(*(one.value for one in Decision))),
     "digest": TEXT,
     "approvals": fields({"needed": COUNT, "given": COUNT, "by": LIST}),
     "answer_by": LIST,

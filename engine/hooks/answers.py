@@ -30,6 +30,8 @@ from engine.words import (
 
 #: Points at which an answer may change a resource's properties.
 PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
+#: Decisions at no other point than `drift`.
+ABOUT_DRIFT = frozenset({Decision.ADOPT, Decision.REPAIR, Decision.IGNORE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ def may_hand_over(hook: StoredHook, answer: Answer, now: datetime) -> AnswerRefu
 def _is_same(hook: StoredHook, answer: Answer) -> bool:
     if answer.decision is Decision.PATCH and (answer.properties or {}) != hook.patched:
         return False
+    if hook.point == DRIFT:
+        return drift_hooks.is_same_answer(hook.decision, answer.word)
     return hook.decision == answer.word
 
 
@@ -145,7 +149,7 @@ def _judge_waiting(
     _check_allowed(hook, answer)
     if answer.decision is Decision.PROGRESS:
         return _extend_deadline(hook, answer, now, limits)
-    if answer.decision in RESUMING_DECISIONS:
+    if answer.decision in RESUMING_DECISIONS or answer.decision is Decision.REPAIR:
         _check_data(hook.rule, check)
         _check_choice(hook, answer.data)
         if answer.person.is_in(hook.approved_by):
@@ -165,7 +169,7 @@ def _check_allowed(hook: StoredHook, answer: Answer) -> None:
             raise _wrong("decision", f'"{answer.decision}" {why}', remedy)
         if answer.decision is Decision.ADOPT and hook.point == DRIFT:
             why = f"is not allowed, because the {hook.rule.approvals} approvals are of a repair"
-            remedy = "Change the template, answer continue to repair the resource, or reject."
+            remedy = "Change the template, or answer repair, ignore or reject."
             raise _wrong("decision", f'"{answer.decision}" {why}', remedy)
         words = ", ".join(allowed)
         raise _wrong("decision", f'"{answer.decision}" is not allowed here', f"Allowed: {words}.")
@@ -186,9 +190,9 @@ def allowed_decisions(rule: Rule, point: str, operator_approval: str | None) -> 
     """Return the decisions that an answer to a waiting hook may have. operator_approval: see
     `StoredHook`."""
     if point == DRIFT:
-        return [one for one in rule.allows() if one in drift_hooks.DECISIONS]
+        return [one for one in drift_hooks.DECISIONS if one in rule.allows()]
     patchable = point in PATCHABLE and operator_approval is None
-    refused = {Decision.ADOPT} if patchable else {Decision.ADOPT, Decision.PATCH}
+    refused = ABOUT_DRIFT if patchable else {*ABOUT_DRIFT, Decision.PATCH}
     return [one for one in rule.allows() if one not in refused]
 
 

@@ -1,8 +1,8 @@
 """Hooks about drift: when one opens, is replaced or closes, and what its answers mean. Pure.
 
 A drift hook belongs to a resource, not to a change: nothing is under way while it waits. An answer
-`continue` repairs the resource, `reject` leaves the drift as it is, and `adopt` makes the observed
-values the desired ones.
+`repair` (or `continue`) repairs the resource, `adopt` makes the observed values the desired ones,
+`ignore` leaves all drift of the resource for a time, and `reject` leaves this drift as it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,16 @@ from engine.hooks.rule_reader import Reader
 from engine.words import DRIFT, Decision, Json, ObservedState, OnTimeout
 
 #: The decisions that an answer to a drift hook may have.
-DECISIONS = (Decision.CONTINUE, Decision.REJECT, Decision.ADOPT)
-#: In the data of a rejection: ``{"ignore": {"for": "2h"}}``.
+DECISIONS = (
+    Decision.REPAIR, Decision.ADOPT, Decision.IGNORE, Decision.REJECT, Decision.CONTINUE
+)  # fmt: skip
+#: Those that approve a repair.
+REPAIRS = (Decision.REPAIR, Decision.CONTINUE)
+#: As `AskedDrift` and the table of drift hooks have them. `ignore` is a rejection with a time.
+_RECORDED_AS = {Decision.REPAIR: Decision.CONTINUE, Decision.IGNORE: Decision.REJECT}
+#: In the data of a rejection: ``{"ignore": {"for": "2h"}}``; of `ignore`: ``{"for": "2h"}``.
 IGNORE, FOR = "ignore", "for"
+FOR_EXAMPLE = 'Send {"for": "2h"}.'
 IGNORE_EXAMPLE = 'Send {"ignore": {"for": "2h"}}, or leave it out.'
 #: Keys of a rule about drift hooks. They never expire, so the others do not apply.
 KEYS = ("answer_by", "approvals", "exclude", "remind", "escalate")
@@ -47,8 +54,9 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class AskedDrift:
-    """The drift of the resource's last hook. waiting: the hook does. decision: its answer; None: it
-    has none. ignored_until: None: the answer has no such time."""
+    """The drift of the resource's last hook. waiting: the hook does. decision: its answer, as
+    `recorded_as` returns it; None: it has none. ignored_until: None: the answer has no such
+    time."""
 
     drift: Drift
     waiting: bool
@@ -124,7 +132,7 @@ def read_hold(value: Json, place: str, findings: Findings) -> Rule:
 def adoption_refusal(state: ObservedState) -> tuple[str, str] | None:
     """Return why drift in this state cannot be adopted, and the remedy; None: it can, if its
     differences can."""
-    remedy = "Answer continue to repair the resource, or reject to ignore its drift."
+    remedy = "Answer repair, or ignore the drift for a time."
     match state:
         case ObservedState.CHANGED:
             return None
@@ -138,9 +146,24 @@ def adoption_refusal(state: ObservedState) -> tuple[str, str] | None:
             assert_never(never)
 
 
+def recorded_as(decision: Decision) -> Decision:
+    """Return what an answer to a drift hook does: continue, reject or adopt."""
+    return _RECORDED_AS.get(decision, decision)
+
+
+def is_same_answer(one: str | None, other: str) -> bool:
+    """Whether two answers to a drift hook are the same. Each answer `ignore` has a time, so it is
+    the same as no other decision."""
+    return one == other or {one, other} == set(REPAIRS)
+
+
 def ignored_for(decision: Decision, data: Json) -> timedelta | None:
     """Return for how long an answer ignores drift, whatever it is; None: it does not. Raises
     Invalid."""
+    if decision is Decision.IGNORE:
+        if not isinstance(data, Mapping) or set(data) != {FOR}:
+            raise _invalid("data", "must say for how long the drift is ignored", FOR_EXAMPLE)
+        return _ignored_time(data[FOR], f"data.{FOR}")
     if data is None:
         return None
     if decision is not Decision.REJECT:
@@ -148,13 +171,17 @@ def ignored_for(decision: Decision, data: Json) -> timedelta | None:
     ignore = data.get(IGNORE) if isinstance(data, Mapping) and set(data) == {IGNORE} else None
     if not isinstance(ignore, Mapping) or set(ignore) != {FOR}:
         raise _invalid("data", "is not valid at a drift hook", IGNORE_EXAMPLE)
-    time = parse_span(ignore[FOR])
+    return _ignored_time(ignore[FOR], f"data.{IGNORE}.{FOR}")
+
+
+def _ignored_time(value: Json, place: str) -> timedelta:
+    time = parse_span(value)
     if time is None:
-        reason = f"{quote_value(ignore[FOR])} is not a duration"
-        raise _invalid(f"data.{IGNORE}.{FOR}", reason, "Send a duration such as 90s, 30m or 2h.")
+        reason = f"{quote_value(value)} is not a duration"
+        raise _invalid(place, reason, "Send a duration such as 90s, 30m or 2h.")
     if time > MAX_IGNORED:
-        reason = f"{quote_value(ignore[FOR])} is longer than {MAX_IGNORED.days} days"
-        raise _invalid(f"data.{IGNORE}.{FOR}", reason, "Add the path to `ignore` of the policy.")
+        reason = f"{quote_value(value)} is longer than {MAX_IGNORED.days} days"
+        raise _invalid(place, reason, "Add the path to `ignore` of the policy.")
     return time
 
 

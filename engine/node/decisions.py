@@ -106,7 +106,7 @@ def answer_before(node: Node, node_input: Answered) -> Step | InvalidInput:
             return Step(replace(node, state=State.READY))
         case Decision.REJECT:
             return _reject(node, node_input)
-        case Decision.PROGRESS | Decision.ADOPT:
+        case Decision.PROGRESS | Decision.ADOPT | Decision.REPAIR | Decision.IGNORE:
             return refuse(node, node_input)
         case _ as never:
             assert_never(never)
@@ -214,7 +214,7 @@ def answer_step(node: Node, node_input: Answered) -> Step | InvalidInput:
             return _notify_type(node, Decision.CONTINUE, node_input.by, node_input.reason)
         case Decision.REJECT:
             return _notify_type(node, Decision.REJECT, node_input.by, node_input.reason)
-        case Decision.PROGRESS | Decision.ADOPT:
+        case Decision.PROGRESS | Decision.ADOPT | Decision.REPAIR | Decision.IGNORE:
             return refuse(node, node_input)
         case _ as never:
             assert_never(never)
@@ -264,7 +264,7 @@ def answer_after(node: Node, node_input: Answered) -> Step | InvalidInput:
             return _after(node)
         case Decision.REJECT:
             return _reject(node, node_input)
-        case Decision.PROGRESS | Decision.ADOPT:
+        case Decision.PROGRESS | Decision.ADOPT | Decision.REPAIR | Decision.IGNORE:
             return refuse(node, node_input)
         case _ as never:
             assert_never(never)

@@ -33,7 +33,7 @@ class RepairNotNeeded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RepairUpdate:
     """names: of resources of the stack with drift, or with nested stacks that have it. limit:
     maximum number of repairs within a day; None: an answer has approved this one. resources: with
     drift, also in nested stacks; None: all those of `names`."""
@@ -48,7 +48,7 @@ class Repair:
         return downstream(requires, self.names).__contains__
 
 
-async def check_repair(conn: Connection, locked: LockedStack, repair: Repair) -> None:
+async def check_repair(conn: Connection, locked: LockedStack, repair: RepairUpdate) -> None:
     """Raises RepairNotNeeded, also while a converge with several rounds has not ended;
     LimitReached, Conflict."""
     if await converge_requests.is_pending(conn, locked.id):
@@ -76,7 +76,7 @@ class Update(Protocol):
     """`Stacks.update`."""
 
     def __call__(
-        self, project: str, stack_id: UUID, request: StackRequest, *, repair: Repair
+        self, project: str, stack_id: UUID, request: StackRequest, *, repair: RepairUpdate
     ) -> Awaitable[None]: ...
 
 
@@ -95,16 +95,18 @@ class Repairs:
         self._quotas = quotas
 
     async def start(self, project: str, stack_id: UUID, names: list[str], limit: int) -> None:
-        """Repair the drift of a root stack. names, limit: see `Repair`. If the repair is refused,
-        events say why. Raises Unavailable."""
-        await self._start(project, stack_id, Repair(names, limit), OBSERVER)
+        """Repair the drift of a root stack. names, limit: see `RepairUpdate`. If the repair is
+        refused, events say why. Raises Unavailable."""
+        await self._start(project, stack_id, RepairUpdate(names, limit), OBSERVER)
 
     async def start_approved(self, project: str, stack_id: UUID, approved: ApprovedRepair) -> None:
         """As `start`, for the drift whose repair answers to drift hooks have approved."""
-        repair = Repair(approved.names, None, approved.resources)
+        repair = RepairUpdate(approved.names, None, approved.resources)
         await self._start(project, stack_id, repair, approved.by)
 
-    async def _start(self, project: str, stack_id: UUID, repair: Repair, by: Principal) -> None:
+    async def _start(
+        self, project: str, stack_id: UUID, repair: RepairUpdate, by: Principal
+    ) -> None:
         try:
             await self._check(project, stack_id, repair)
             credential = await self._credentials.find(project, stack_id, repair.names)
@@ -119,7 +121,7 @@ class Repairs:
         except HeadgateError as error:
             await self._record_unrepaired(stack_id, str(error), repair.resources)
 
-    async def _check(self, project: str, stack_id: UUID, repair: Repair) -> None:
+    async def _check(self, project: str, stack_id: UUID, repair: RepairUpdate) -> None:
         """As `check_repair`, before the template is read; the update checks again."""
         async with self._database.transaction() as conn:
             locked = await lock_stack(conn, project, stack_id)

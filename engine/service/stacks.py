@@ -17,7 +17,7 @@ from engine.service.converge_rounds import begin_round, check_continued
 from engine.service.dry_run import DryRun
 from engine.service.observations import repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
-from engine.service.repairs import Repair, RepairNotNeeded, check_repair
+from engine.service.repairs import RepairNotNeeded, RepairUpdate, check_repair
 from engine.service.requests.adoption import check_adopted, check_imported, imported_resources
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.change_checks import (
@@ -202,7 +202,7 @@ class Stacks:
         stack_id: UUID,
         request: StackRequest,
         warned: Findings | None = None,
-        repair: Repair | None = None,
+        repair: RepairUpdate | None = None,
         continued: PendingConverge | None = None,
     ) -> None:
         """Start a traversal toward the requested template; it supersedes one under way.

@@ -33,7 +33,7 @@ class _PlainAnswer(HookAnswer):
 
 @dataclass(frozen=True, slots=True)
 class Continue(_PlainAnswer):
-    """Approve: continue the operation. At a drift hook: repair the resource."""
+    """Approve: continue the operation. At a drift hook: the same as `Repair`."""
 
     decision: ClassVar[str] = "continue"
     reason: str = ""
@@ -82,6 +82,28 @@ class SingleStep(HookAnswer):
 
     def fields(self) -> Mapping[str, Json]:
         return {"how": self.how}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(_PlainAnswer):
+    """At a drift hook: repair the resource and those that depend on it."""
+
+    decision: ClassVar[str] = "repair"
+    reason: str = ""
+    data: Json = field(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore(HookAnswer):
+    """At a drift hook: leave all drift of the resource for a time. time: such as 2h."""
+
+    decision: ClassVar[str] = "ignore"
+    time: str
+    reason: str = ""
+    data: Json = field(default=None, init=False)
+
+    def fields(self) -> Mapping[str, Json]:
+        return {"data": {"for": self.time}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,8 +214,36 @@ def continue_(
     selection: SelectionOptions,
     which: AnyWhich = None,
 ) -> None:
-    """Approve: continue the operation. At a drift hook: repair the resource."""
+    """Approve: continue the operation. At a drift hook: the same as repair."""
     _approve(server, (which, selection), "continue", answer, {})
+
+
+@app.command()
+@with_options
+def repair(
+    server: ServerOptions,
+    answer: AnswerOptions,
+    selection: SelectionOptions,
+    which: AnyWhich = None,
+) -> None:
+    """At a drift hook: repair the resource and those that depend on it."""
+    _answer(server, (which, selection), "repair", answer, {})
+
+
+@app.command()
+@with_options
+def ignore(
+    server: ServerOptions,
+    answer: AnswerOptions,
+    selection: SelectionOptions,
+    for_: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="For how long, such as 2h. Required.")
+    ],
+    which: AnyWhich = None,
+) -> None:
+    """At a drift hook: leave all drift of the resource for a time. Then it is asked again."""
+    seconds(for_)
+    _answer(server, (which, selection), "ignore", answer, {"data": {"for": for_}})
 
 
 @app.command()
@@ -307,9 +335,7 @@ def reject(
     which: AnyWhich = None,
     ignore_for: Annotated[
         str,
-        typer.Option(
-            metavar="TIME", help="At a drift hook: ignore drift of the resource for so long: 2h."
-        ),
+        typer.Option(metavar="TIME", help="At a drift hook: the same as ignore --for."),
     ] = "",
 ) -> None:
     """Reject: fail the operation. At a drift hook: leave the resource as it is."""

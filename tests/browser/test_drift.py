@@ -88,8 +88,9 @@ async def test_drift_is_shown_on_its_node_and_repaired_by_an_answer(
     await expect(row.locator("dl.changes")).to_contain_text("5 → 1")
     assert await ann.violations() == []
     await row.get_by_label("Reason").fill("changed by mistake")
-    await row.get_by_role("button", name="Continue").click()
-    await expect(row.get_by_text("ann approved.").first).to_be_visible()
+    await expect(row.get_by_role("button", name="Continue")).to_have_count(0)
+    await row.get_by_role("button", name="Repair", exact=True).click()
+    await expect(row.get_by_text("ann approved the repair.").first).to_be_visible()
 
     async def is_repaired() -> bool:
         return bool(things.objects[changed]["size"] == 1)
@@ -127,8 +128,32 @@ async def test_observed_values_are_adopted_by_a_button(
     del things.objects[await physical_id(project, "b")]
     await observed(project, "web")
     row = card(ann.page, "b to repair drift")
-    await expect(row.get_by_role("button", name="Continue")).to_be_visible()
+    await expect(row.get_by_role("button", name="Repair", exact=True)).to_be_visible()
     await expect(row.get_by_role("button", name="Adopt observed values")).to_have_count(0)
+
+
+async def test_drift_is_ignored_for_a_time(visit: Visit, project: Http, things: Things) -> None:
+    await create(project, things, HOLD)
+    ann = await inbox_of(visit, project, "ann")
+    things.objects[await physical_id(project, "a")]["size"] = 5
+    await observed(project, "web")
+    row = card(ann.page, "a to repair drift")
+    await row.get_by_role("button", name="Reject…").click()
+    await expect(row.get_by_text("The resource stays as it is.")).to_be_visible()
+    await row.get_by_role("button", name="Ignore for a time…").click()
+    assert await ann.violations() == []
+    send = row.get_by_role("button", name="Ignore drift")
+    await send.click()
+    await expect(row.get_by_text("Enter a duration")).to_be_visible()
+    # What the server refuses is shown at the field, too.
+    await row.get_by_label("Time", exact=True).fill("400d")
+    await send.click()
+    await expect(row.get_by_text("is longer than 366 days")).to_be_visible()
+    await row.get_by_label("Time", exact=True).fill("2h")
+    await send.click()
+    await expect(row.get_by_text("ann ignored the drift for a time.").first).to_be_visible()
+    log = await project.stack_request("GET", "web", "/decisions")
+    assert [(one["kind"], one["data"]) for one in log["decisions"]] == [("ignore", {"for": "2h"})]
 
 
 async def test_a_missing_resource_is_shown_when_the_page_is_opened(

@@ -7,7 +7,7 @@ answer, and the observation that follows reports that the drift has ended.
 
 from collections.abc import Sequence
 
-from engine.hooks.drift_hooks import ignored_for
+from engine.hooks.drift_hooks import REPAIRS, ignored_for, recorded_as
 from engine.node.node import Answered
 from engine.store.connection import Connection
 from engine.store.hooks.drift_hooks import record_drift_answers
@@ -17,7 +17,7 @@ from engine.words import DRIFT, Decision, Json
 from engine.work.hook_decisions import Verdict
 
 #: Answers after which the stack is observed once more.
-_OBSERVED = (Decision.CONTINUE, Decision.ADOPT)
+_OBSERVED = (*REPAIRS, Decision.ADOPT)
 
 
 def about_drift(hook: LockedHook) -> bool:
@@ -38,7 +38,7 @@ async def record_answers(conn: Connection, verdicts: Sequence[Verdict]) -> None:
         answers.append({
             "stack_id": verdict.hook.stack_id,
             "hook_id": verdict.hook.id,
-            "decision": decided.decision,
+            "decision": recorded_as(decided.decision),
             "ignored_for": ignored.total_seconds() if ignored else None,
             "decided_by": verdict.by.name,
             "decided_by_id": verdict.by.id,
@@ -56,6 +56,9 @@ def _answered_event(verdict: Verdict) -> Json:
     if verdict.word == Decision.REJECT:
         why = f": {verdict.reason}" if verdict.reason else ""
         reason = f"Hook {DRIFT} was rejected by {verdict.by}{why}"
+    elif verdict.word == Decision.IGNORE:
+        until = verdict.data["for"]
+        reason = f"{verdict.by} ignores drift of {verdict.hook.resource_name} for {until}"
     elif verdict.word == Decision.ADOPT:
         reason = f"{verdict.by} adopted the observed values of {verdict.hook.resource_name}"
     data = {"decision": verdict.word, "decided_by": verdict.by.name, "reason": verdict.reason}

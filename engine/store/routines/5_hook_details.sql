@@ -21,5 +21,5 @@ select h.*, s.name as stack_name, s.path as stack_path,
                  from decision d
                 where d.stack_id = h.stack_id and d.hook_id = h.id
                   and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run', 'patch',
-                                 'adopt')
+                                 'adopt', 'repair')
                 group by 1) o) a;

@@ -59,7 +59,8 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
     "kind": (
         frozenset(
             words.word_of(one, how)
-            for one in frozenset(Decision) - {Decision.REJECT, Decision.PROGRESS}  # approvals
+            for one in frozenset(Decision)
+            - {Decision.REJECT, Decision.PROGRESS, Decision.IGNORE}  # approvals
             for how in (words.StepKind if one is Decision.STEP else [words.StepKind.OVER])
         ),
     ),

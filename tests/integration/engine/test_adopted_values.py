@@ -135,7 +135,7 @@ async def test_the_observed_value_becomes_the_desired_one(run: Program, world: W
     await created(run, {"a": thing(3), "b": thing(3)})
     change_object(world, "a", 5)
     found = await hook(run)
-    assert found["allowed"] == ["continue", "reject", "adopt"]
+    assert found["allowed"] == ["repair", "adopt", "ignore", "reject", "continue"]
     done = len(world.done)
     status, answered = await run.signal(found, "adopt", user="ann", reason="it is needed")
     assert (status, answered["state"], answered["decision"]) == (200, "answered", "adopt")
@@ -546,11 +546,11 @@ async def test_several_approvals_are_of_a_repair(run: Program, world: World) -> 
     await created(run, {"a": thing(3)}, policy)
     change_object(world, "a", 5)
     found = await hook(run)
-    assert found["allowed"] == ["continue", "reject"]
+    assert found["allowed"] == ["repair", "ignore", "reject", "continue"]
     status, error = await run.signal(found, "adopt")
     assert (status, error["error"]["type"]) == (400, "AnswerInvalid"), error
     assert "the 2 approvals are of a repair" in str(error), error
-    assert "Change the template, answer continue to repair" in str(error), error
+    assert "Change the template, or answer repair, ignore or reject" in str(error), error
     assert [one["id"] for one in await hooks(run)] == [found["id"]]
 
 

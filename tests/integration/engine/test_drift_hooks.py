@@ -121,7 +121,7 @@ async def test_drift_opens_a_hook_once_without_a_change(run: Program, world: Wor
         await observe(run)
     found = await hook(run)
     assert (found["point"], found["resource_name"], found["path"]) == ("drift", "a", "a")
-    assert found["allowed"] == ["continue", "reject", "adopt"]
+    assert found["allowed"] == ["repair", "adopt", "ignore", "reject", "continue"]
     assert found["deadline"] is None and found["node"] is None
     assert found["requested_by"] == "observer"
     resource = found["resource"]
@@ -137,17 +137,23 @@ async def test_drift_opens_a_hook_once_without_a_change(run: Program, world: Wor
     assert detail == found
 
 
-async def test_continue_repairs_the_resource_and_what_depends_on_it(
-    run: Program, world: World
+@pytest.mark.parametrize("decision", ["repair", "continue"])
+async def test_an_answer_repairs_the_resource_and_what_depends_on_it(
+    run: Program, world: World, decision: str
 ) -> None:
     await created(run, {"a": thing(), "reader": thing({"get_resource": "a"}), "b": thing()})
     world.observed = {"a": MISSING, "b": MISSING}
     await observe(run)
     first, second = await hooks(run)
     assert (first["resource_name"], second["resource_name"]) == ("a", "b")
-    status, answered = await run.signal(first, user="ada")
+    status, answered = await run.signal(first, decision, user="ada")
     assert status == 200, answered
-    assert (answered["state"], answered["decision"]) == ("answered", "continue")
+    assert (answered["state"], answered["decision"]) == ("answered", decision)
+    # The stack is observed at once, not at the next interval.
+    assert (await run.stack_request("GET", "s", "/drift"))["observing"] is True
+    # Both words are the same answer, and any other comes too late.
+    for again, expected in (("repair", 200), ("continue", 200), ("reject", 409)):
+        assert (await run.signal(first, again, user="ada"))[0] == expected
     assert len(await traversals(run)) == 1
     await observe(run)
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
@@ -240,18 +246,24 @@ async def test_rejected_drift_is_asked_again_only_if_it_changes(run: Program, wo
     assert await hook_events(run) == [("waiting", "a"), ("answered", "a"), ("waiting", "a")]
 
 
+@pytest.mark.parametrize(
+    ("decision", "data"), [("ignore", {"for": "2h"}), ("reject", {"ignore": {"for": "2h"}})]
+)
 async def test_ignored_drift_is_not_asked_until_the_time_is_over(
-    run: Program, world: World
+    run: Program, world: World, decision: str, data: Json
 ) -> None:
     await created(run, {"a": thing()})
     world.observed["a"] = changed(7)
     await observe(run)
     found = await hook(run)
-    data = {"ignore": {"for": "2h"}}
     assert (await run.signal(found, "reject", data={"ignore": {"for": "soon"}}))[0] == 400
+    for bad in (None, {"for": "soon"}, {"for": "367d"}, {"ignore": {"for": "2h"}}):
+        assert (await run.signal(found, "ignore", data=bad))[0] == 400
     assert (await run.signal(found, data=data))[0] == 400
-    status, answered = await run.signal(found, "reject", data=data)
-    assert status == 200, answered
+    status, answered = await run.signal(found, decision, data=data)
+    assert (status, answered["decision"]) == (200, decision), answered
+    log = await run.stack_request("GET", "s", "/decisions")
+    assert [(one["kind"], one["data"]) for one in log["decisions"]] == [(decision, data)]
     # Also another difference, and drift that ended meanwhile.
     world.observed["a"] = changed(8)
     await observe(run)
@@ -345,7 +357,7 @@ async def test_rights_approvals_and_the_audit_log(run: Program, world: World) ->
     assert found["answer_by"] == ["role:dba"] and found["approvals"]["needed"] == 2
     status, error = await run.signal(found, user="eve", roles="member")
     assert (status, error["error"]["type"]) == (403, "MayNotAnswer")
-    status, one = await run.signal(found, user="ada", roles="dba")
+    status, one = await run.signal(found, "repair", user="ada", roles="dba")
     assert (status, one["state"], one["approvals"]["given"]) == (200, "waiting", 1)
     await observe(run)
     assert len(await traversals(run)) == 1
@@ -353,7 +365,7 @@ async def test_rights_approvals_and_the_audit_log(run: Program, world: World) ->
     assert (status, two["state"]) == (200, "answered")
     log = await run.stack_request("GET", "s", "/decisions")
     assert [(one["kind"], one["by"]) for one in log["decisions"]] == [
-        ("refused", "eve"), ("continue", "ada"), ("continue", "bob"),
+        ("refused", "eve"), ("repair", "ada"), ("continue", "bob"),
     ]  # fmt: skip
     await observe(run)
     assert await run.until_ended("s") == "UPDATE_COMPLETE"

@@ -47,6 +47,8 @@ async def answer_of(app: headgate.Listener, event: Json) -> Json:
         (headgate.Patch({"n": 2}), {"decision": "patch", "reason": "", "properties": {"n": 2}}),
         (headgate.Run(), {"decision": "run", "reason": ""}),
         (headgate.SingleStep("into"), {"decision": "step", "reason": "", "how": "into"}),
+        (headgate.Repair("yes"), {"decision": "repair", "reason": "yes"}),
+        (headgate.Ignore("2h"), {"decision": "ignore", "reason": "", "data": {"for": "2h"}}),
         (headgate.Adopt("keep"), {"decision": "adopt", "reason": "keep"}),
     ],
 )  # fmt: skip

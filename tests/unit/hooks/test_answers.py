@@ -11,6 +11,7 @@ from engine.errors import AnswerRefused, Conflict, Forbidden, Invalid
 from engine.hooks.answer_data import DataCheck, check_data
 from engine.hooks.answer_rights import Automation, StoredHook
 from engine.hooks.answers import (
+    ABOUT_DRIFT,
     PATCHABLE,
     Answer,
     AnswerEffect,
@@ -146,8 +147,8 @@ def may_answer(
     return True
 
 
-#: The decisions of hooks of changes; `adopt` is one of hooks about drift.
-DECISIONS = [one for one in Decision if one is not Decision.ADOPT]
+#: The decisions of hooks of changes.
+DECISIONS = [one for one in Decision if one not in ABOUT_DRIFT]
 PATCHED = {"size": 2}
 OPEN = Rule(Point.PRE_CREATE, patch=("*",))
 CODES = {

@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.errors import Findings, Invalid
-from engine.hooks.answers import allowed_decisions
+from engine.hooks.answers import ABOUT_DRIFT, allowed_decisions
 from engine.hooks.drift_hooks import (
+    DECISIONS,
     AskedDrift,
     Drift,
     DriftStep,
@@ -15,7 +16,9 @@ from engine.hooks.drift_hooks import (
     drift_rule,
     drift_step,
     ignored_for,
+    is_same_answer,
     read_hold,
+    recorded_as,
 )
 from engine.hooks.rule import Rule
 from engine.words import DRIFT, Decision, Json, ObservedState, OnTimeout
@@ -102,12 +105,31 @@ def test_a_rejection_may_ignore_drift_for_a_time() -> None:
     assert ignored_for(Decision.REJECT, {"ignore": {"for": "2h"}}) == timedelta(hours=2)
     assert ignored_for(Decision.REJECT, None) is None
     assert ignored_for(Decision.CONTINUE, None) is None
+    assert ignored_for(Decision.REPAIR, None) is None
+    assert ignored_for(Decision.IGNORE, {"for": "2h"}) == timedelta(hours=2)
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_an_answer_is_recorded_as_what_it_does(decision: Decision) -> None:
+    found = recorded_as(decision)
+    assert (found is Decision.CONTINUE) == (decision in (Decision.REPAIR, Decision.CONTINUE))
+    assert (found is Decision.REJECT) == (decision in (Decision.IGNORE, Decision.REJECT))
+    same = [one for one in DECISIONS if is_same_answer(decision, one)]
+    repairs = [Decision.REPAIR, Decision.CONTINUE]
+    assert same == (repairs if decision in repairs else [decision])
 
 
 @pytest.mark.parametrize(
     ("decision", "data", "place"),
     [
         (Decision.CONTINUE, {"ignore": {"for": "2h"}}, "data"),
+        (Decision.REPAIR, {"for": "2h"}, "data"),
+        (Decision.IGNORE, None, "data"),
+        (Decision.IGNORE, {}, "data"),
+        (Decision.IGNORE, {"ignore": {"for": "2h"}}, "data"),
+        (Decision.IGNORE, {"for": "2h", "more": 1}, "data"),
+        (Decision.IGNORE, {"for": "soon"}, "data.for"),
+        (Decision.IGNORE, {"for": "367d"}, "data.for"),
         (Decision.REJECT, {"ignore": "2h"}, "data"),
         (Decision.REJECT, {"ignored": {"for": "2h"}}, "data"),
         (Decision.REJECT, {"ignore": {"for": "2h"}, "more": 1}, "data"),
@@ -154,13 +176,14 @@ def test_a_wrong_hold_is_refused(hold: Json, place: str, remedy: str) -> None:
     assert [(one.place, remedy in one.remedy) for one in findings.all] == [(place, True)]
 
 
-def test_a_repair_a_rejection_and_an_adoption_are_answers() -> None:
+def test_repair_adopt_ignore_and_reject_are_answers() -> None:
     rule = drift_rule(None, by_operator=False)
-    known = [Decision.CONTINUE, Decision.REJECT, Decision.ADOPT]
-    assert allowed_decisions(rule, DRIFT, None) == known
+    assert allowed_decisions(rule, DRIFT, None) == list(DECISIONS)
+    assert not ABOUT_DRIFT & set(allowed_decisions(rule, "pre-update", None))
     # The approvals of several principals are of the same result.
     several = drift_rule({"approvals": 2}, by_operator=False)
-    assert allowed_decisions(several, DRIFT, None) == [Decision.CONTINUE, Decision.REJECT]
+    known = [one for one in DECISIONS if one is not Decision.ADOPT]
+    assert allowed_decisions(several, DRIFT, None) == known
 
 
 @pytest.mark.parametrize("state", ObservedState)

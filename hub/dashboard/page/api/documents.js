@@ -1,7 +1,7 @@
 /**
  * Types of the API's documents, with the fields that the page uses; see /openapi.json for all.
  *
- * @typedef {"continue" | "reject" | "step" | "run" | "patch" | "progress" | "adopt"} Decision
+ * @typedef {"continue" | "reject" | "step" | "run" | "patch" | "progress" | "adopt" | "repair" | "ignore"} Decision
  *
  * @typedef {object} Hook
  * @property {string} id

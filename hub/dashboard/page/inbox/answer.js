@@ -22,15 +22,19 @@ import { decide } from "./submit.js";
 
 /** Decisions sent immediately; the others open a panel first. @type {[Decision, string][]} */
 const IMMEDIATE_DECISIONS = [
+  ["repair", "Repair"],
   ["continue", "Continue"],
   ["step", "Step"],
   ["run", "Run to end"],
   ["adopt", "Adopt observed values"],
 ];
+/** Decisions whose button is emphasized. */
+const FIRST = new Set(["continue", "repair"]);
 /** @type {[Decision | "hand-over", import("./drafts.js").OpenPanel, string][]} */
 const PANEL_DECISIONS = [
   ["patch", "patch", "Change properties…"],
   ["progress", "progress", "Extend deadline…"],
+  ["ignore", "ignore", "Ignore for a time…"],
   ["hand-over", "hand-over", "Hand over…"],
   ["reject", "reject", "Reject…"],
 ];
@@ -128,7 +132,9 @@ function CommonFields({ sending, over }) {
 function DecisionButtons({ sending }) {
   const { hook, draft } = sending;
   const { panel: openPanel, busy } = draft.value;
-  const allowed = offeredDecisions(hook, session.value);
+  const offered = offeredDecisions(hook, session.value);
+  // At a drift hook, both words mean the same.
+  const allowed = offered.filter((item) => item !== "continue" || !offered.includes("repair"));
   /** @param {Decision} decision */
   const send = (decision) => {
     if (!draft.value.busy) decide(sending, decision);
@@ -138,7 +144,7 @@ function DecisionButtons({ sending }) {
       ${IMMEDIATE_DECISIONS.filter(([decision]) => allowed.includes(decision)).map(
         ([decision, name]) => {
           const button = html`<button type="button"
-          class=${decision === "continue" ? "first" : ""} aria-disabled=${busy} onClick=${() => send(decision)}>${name}</button>`;
+          class=${FIRST.has(decision) ? "first" : ""} aria-disabled=${busy} onClick=${() => send(decision)}>${name}</button>`;
           return decision === "step"
             ? html`<${StepButton} button=${button} draft=${draft} />`
             : button;

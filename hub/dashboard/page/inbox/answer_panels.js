@@ -1,4 +1,4 @@
-/** The panels for decisions that need more input: reject, patch, extend and hand over. */
+/** The panels for decisions that need more input: reject, patch, extend, ignore and hand over. */
 
 import { Field } from "../parts/field.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
@@ -16,7 +16,13 @@ import { handOver } from "./submit.js";
 /** @typedef {{currentTarget: HTMLInputElement}} Changed */
 
 /** @type {Record<string, (props: PanelProps) => any>} */
-const PANELS = { reject: Reject, patch: Patch, progress: Progress, "hand-over": HandOver };
+const PANELS = {
+  reject: Reject,
+  patch: Patch,
+  progress: Progress,
+  ignore: Ignore,
+  "hand-over": HandOver,
+};
 
 /** @param {Omit<PanelProps, "close">} props */
 export function AnswerPanel(props) {
@@ -54,8 +60,13 @@ function PanelActions({ close, children }) {
 
 /** @param {PanelProps} props */
 function Reject({ sending, send, close }) {
-  const fails = sending.hook.resource ? "The operation fails" : "The whole action fails";
-  return html`<p>${fails}. This cannot be undone.</p>
+  const { hook } = sending;
+  const fails = hook.resource ? "The operation fails" : "The whole action fails";
+  const effect =
+    hook.point === "drift"
+      ? "The resource stays as it is. Headgate asks again if its drift changes."
+      : `${fails}. This cannot be undone.`;
+  return html`<p>${effect}</p>
     <${PanelActions} close=${close}>
       <button type="button" class="danger" aria-disabled=${sending.draft.value.busy} onClick=${() => send("reject")}>Reject</button>
     <//>`;
@@ -115,6 +126,20 @@ function Progress({ sending, send, close }) {
         onInput=${(/** @type {Changed} */ event) => change(draft, { extend: event.currentTarget.value })} />`}
     <//>
     <${PanelActions} close=${close}><button type="button" class="first" aria-disabled=${busy} onClick=${() => send("progress")}>Extend deadline</button><//>`;
+}
+
+/** @param {PanelProps} props */
+function Ignore({ sending, send, close }) {
+  const { draft } = sending;
+  const { ignoreFor, errors, busy } = draft.value;
+  return html`<${Field} label="Time" error=${errors["data.for"]}
+      hint="For example 30m, 2h or 1d. All drift of the resource is left until then, also if it changes.">
+      ${(
+        /** @type {object} */ needs,
+      ) => html`<input ...${needs} value=${ignoreFor} size="8" autocomplete="off"
+        onInput=${(/** @type {Changed} */ event) => change(draft, { ignoreFor: event.currentTarget.value })} />`}
+    <//>
+    <${PanelActions} close=${close}><button type="button" class="first" aria-disabled=${busy} onClick=${() => send("ignore")}>Ignore drift</button><//>`;
 }
 
 /** @param {PanelProps} props */

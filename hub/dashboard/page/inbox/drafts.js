@@ -12,14 +12,14 @@ import { patchableProperties } from "./patch.js";
 /** @typedef {import("./form.js").Raws} Raws */
 /**
  * The open panel for more input.
- * @typedef {"" | "reject" | "patch" | "progress" | "hand-over"} OpenPanel
+ * @typedef {"" | "reject" | "patch" | "progress" | "ignore" | "hand-over"} OpenPanel
  */
 
 /**
  * seen: the hook as the user saw it; its digest is sent with the answer. errors: errors by place,
  * as the server names them. problem: any other error. result: the result as text.
  * @typedef {{owner: string, seen: Hook, reason: string, data: Raws, patch: Record<string, string>,
- *   how: string, extend: string, to: {kind: string, name: string}, note: string, panel: OpenPanel,
+ *   how: string, extend: string, ignoreFor: string, to: {kind: string, name: string}, note: string, panel: OpenPanel,
  *   errors: Record<string, string>, problem: unknown, result: string, late: boolean, busy: boolean}} Draft
  */
 
@@ -38,7 +38,7 @@ export function draftOf(hook) {
 
 /** Storage key of the drafts. */
 const KEY = "headgate.drafts";
-/** @typedef {Pick<Draft, "owner" | "seen" | "reason" | "data" | "patch" | "how" | "extend" | "to" | "note" | "panel">} StoredDraft */
+/** @typedef {Pick<Draft, "owner" | "seen" | "reason" | "data" | "patch" | "how" | "extend" | "ignoreFor" | "to" | "note" | "panel">} StoredDraft */
 
 /** @returns {Record<string, StoredDraft>} by hook */
 function storedDrafts() {
@@ -58,7 +58,7 @@ function storedDraft(owner, hook) {
 /** @param {string} id of a hook @param {Draft} draft */
 function storeDraft(id, draft) {
   const { [id]: _, ...others } = storedDrafts();
-  const { owner, seen, reason, data, patch, how, extend, to, note, panel } = draft;
+  const { owner, seen, reason, data, patch, how, extend, ignoreFor, to, note, panel } = draft;
   const hidden = new Set(hiddenPaths(seen));
   const stored = {
     owner,
@@ -66,6 +66,7 @@ function storeDraft(id, draft) {
     reason,
     how,
     extend,
+    ignoreFor,
     to,
     note,
     panel,
@@ -113,6 +114,7 @@ function blank(owner, hook) {
     patch: {},
     how: "over",
     extend: "",
+    ignoreFor: "",
     to: { kind: "user", name: "" },
     note: "",
     panel: "",
@@ -141,7 +143,7 @@ export function resetDraft(draft, hook, result = "") {
 
 /** Whether the draft has content that must not be lost. @param {Draft} draft */
 export function hasContent(draft) {
-  const texts = [draft.reason, draft.extend, draft.note, draft.to.name];
+  const texts = [draft.reason, draft.extend, draft.ignoreFor, draft.note, draft.to.name];
   const maps = [draft.data, draft.patch];
   return texts.some(Boolean) || maps.some((values) => Object.keys(values).length > 0);
 }

@@ -59,6 +59,8 @@ const DECISION_TEXTS = {
   patch: "approved with changed properties",
   progress: "extended the deadline",
   adopt: "adopted the observed values",
+  repair: "approved the repair",
+  ignore: "ignored the drift for a time",
   refused: "tried to answer without permission",
   "handed-over": "handed over",
   "expired-stop": "Timed out; the stack stopped",

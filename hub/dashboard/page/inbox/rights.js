@@ -5,7 +5,7 @@
 /** @typedef {{name: string, aliases: readonly string[], roles: readonly string[], rights: readonly string[]}} User */
 
 /** Decisions that count as approvals. */
-const APPROVES = new Set(["continue", "step", "run", "patch"]);
+const APPROVES = new Set(["continue", "step", "run", "patch", "repair"]);
 
 /**
  * Why the user may not answer; "" if the user may.

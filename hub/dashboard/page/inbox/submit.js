@@ -60,7 +60,7 @@ export async function handOver(sending) {
  * @returns {{body: Record<string, unknown>, errors: Record<string, string>}}
  */
 function bodyOf({ hook, draft, form }, decision) {
-  const { reason, how, extend, seen, data, patch } = draft.value;
+  const { reason, how, extend, ignoreFor, seen, data, patch } = draft.value;
   /** @type {Record<string, unknown>} */
   const body = { decision, digest: seen.digest };
   /** @type {Record<string, string>} */
@@ -71,6 +71,11 @@ function bodyOf({ hook, draft, form }, decision) {
     body.extend = extend.trim();
     if (!DURATION.test(extend.trim()))
       errors.extend = "Enter a duration, for example 30m, 2h or 1d.";
+  }
+  if (decision === "ignore") {
+    body.data = { for: ignoreFor.trim() };
+    if (!DURATION.test(ignoreFor.trim()))
+      errors["data.for"] = "Enter a duration, for example 30m, 2h or 1d.";
   }
   if (form && CONTINUES.has(decision)) {
     const read = readForm(form, data);
@@ -124,6 +129,7 @@ async function storeError({ project, hook, draft, form }, seen, error) {
     ...(form ? pathsOf(form).map(serverPlace) : []),
     ...properties,
     "extend",
+    "data.for",
     "reason",
     "to",
   ];

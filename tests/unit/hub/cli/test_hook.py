@@ -111,6 +111,8 @@ def answer(decision: str, **more: Any) -> tuple[str, Any]:
         (["progress"], answer("progress")),
         (["progress", "--extend", "30m"], answer("progress", extend="30m")),
         (["reject", "--reason", "no"], answer("reject", reason="no")),
+        (["repair", "--reason", "yes"], answer("repair", reason="yes")),
+        (["ignore", "--for", "2h"], answer("ignore", data={"for": "2h"})),
         (["adopt", "--reason", "wanted"], answer("adopt", reason="wanted")),
     ],
 )  # fmt: skip
