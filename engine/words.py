@@ -170,6 +170,9 @@ class Operation(StrEnum):
 #: Operations of the stack itself, before and after those of its resources.
 GATES = frozenset({Operation.BEGIN, Operation.FINISH})
 
+#: Operations that create a physical resource, whose name derives from the key of the operation.
+CREATING = frozenset({Operation.CREATE, Operation.REPLACE})
+
 #: Operations of in-place actions, which do not read the definition.
 IN_PLACE_OPERATIONS = frozenset(
     {Operation.CHECK, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT}

@@ -203,7 +203,19 @@ class Call:
     @property
     def own_name(self) -> str:
         """A name for the physical resource, the same in all calls of this operation."""
-        return f"{self.stack_name}-{plain_name(self.resource_name)}-{self.operation_key.hex[:12]}"
+        return make_physical_name(
+            self.stack_name, self.resource_name, short_key(self.operation_key)
+        )
+
+
+def short_key(operation_key: UUID) -> str:
+    """What names of physical resources have of the key of the operation that creates them."""
+    return operation_key.hex[:12]
+
+
+def make_physical_name(stack_name: str, resource_name: str, key: str) -> str:
+    """As `Call.own_name`. key: see `short_key`."""
+    return f"{stack_name}-{plain_name(resource_name)}-{key}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from engine.words import Json
 STEP = timedelta(hours=1)
 #: The longest wait in seconds: a hundred years.
 MAX_SECONDS = 3_155_760_000
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _FAILED = "Test Resource failed"
 
 
@@ -73,7 +72,7 @@ class TestResource(ResourceType):
             return waiting
         if call.properties.get("fail"):
             return Failed(_FAILED, public_reason=_FAILED)
-        return Done(_physical_id(call), _attributes(call.properties))
+        return Done(call.own_name, _attributes(call.properties))
 
     def update(self, call: Call) -> Outcome:
         waiting = _wait(call, "update")
@@ -98,13 +97,6 @@ class TestResource(ResourceType):
 
 def _attributes(properties: Mapping[str, Json]) -> Mapping[str, Json]:
     return {"output": properties.get("value")}
-
-
-def _physical_id(call: Call) -> str:
-    """An ID in Heat's form, derived from the operation key: repeated calls return the same."""
-    number = call.operation_key.int
-    characters = "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(12))
-    return f"{call.stack_name}-{call.resource_name}-{characters}"
 
 
 def _wait(call: Call, operation: str) -> Wait | Failed | None:

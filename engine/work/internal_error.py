@@ -24,7 +24,7 @@ from engine.work.hook_opening import ACTION_OF
 from engine.work.job import Job, NodeInput, decide_step
 from engine.work.operation_call import RAISED
 from engine.work.prepare import PreparedNode
-from engine.work.transition_encoder import Result
+from engine.work.transition_encoder import Result, name_key
 from engine.work.visible_properties import kept_view
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -135,6 +135,7 @@ def bare_failure(context: NodeContext, reason: str) -> Json:
         "state": step.node.state,
         "phase": step.node.phase,
         "operation": step.node.operation,
+        "operation_key": None,
         "breakpoints_hit": step.node.breakpoints_hit,
         "wake_at": None,
         "progress": None,
@@ -180,13 +181,15 @@ def _action(work: Work, operation: Operation) -> str:
 def _failed_event(context: NodeContext, node: Node, effect: Record) -> dict[str, Json]:
     work, operation = context.work, node.operation
     replaced = {"replaced": True} if work.replaced_by is not None else {}
+    physical_id = _physical_id(context.outcome)
+    key = name_key(work.operation_key, operation) if physical_id is None else {}
     return {
         "type": f"headgate.resource.{operation}.{effect.kind}",
         "resource_name": work.name,
         "resource_type": work.type,
-        "physical_id": _physical_id(context.outcome) or work.physical_id,
+        "physical_id": physical_id or work.physical_id,
         "action": ACTION_OF[operation],
         "status": Status.FAILED,
         "reason": effect.reason,
-        "data": {"operation": operation} | replaced,
+        "data": {"operation": operation} | key | replaced,
     }

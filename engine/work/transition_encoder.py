@@ -31,7 +31,9 @@ from engine.plan.overrides import OVERRIDES
 from engine.store.encryption.secret_values import Scope, Secret
 from engine.store.traversals.added_nodes import decode_added_nodes
 from engine.store.traversals.advance import Work
+from engine.types.contract import short_key
 from engine.words import (
+    CREATING,
     GATES,
     IN_PLACE_OPERATIONS,
     DeletionPolicy,
@@ -105,6 +107,7 @@ class TransitionEncoder:
         self.events: list[Json] = []
         self.wake_at: Json = None
         self.confirmation: Json = result.confirmation
+        self.operation_key: UUID | None = None
         self.action = work.action
         self.status = work.status
         if work.operation in GATES:
@@ -132,7 +135,7 @@ class TransitionEncoder:
             case Remove():
                 self._write_removed()
             case Record(kind=kind, reason=reason):
-                self._record(kind, reason)
+                self._record(kind, reason, new_id)
             case NotifyType():
                 self.confirmation = effect.as_json()
             case OpenHook(rule=rule):
@@ -361,8 +364,11 @@ class TransitionEncoder:
             **lifecycle,
         } | changed
 
-    def _record(self, kind: EventKind, reason: str) -> None:
+    def _record(self, kind: EventKind, reason: str, new_id: Callable[[], UUID]) -> None:
         operation = self.node.operation
+        if kind is EventKind.STARTED and operation in CREATING:
+            self.operation_key = self._current_key() or new_id()
+        unnamed = kind is EventKind.COMPLETED or self.result.physical_id is not None
         if operation is Operation.DELETE:
             self.physical_id = self.work.physical_id  # of the deleted resource
             if kind is EventKind.COMPLETED:  # its row, which would have the reason, is removed
@@ -373,10 +379,15 @@ class TransitionEncoder:
             _STATUS_OF[kind],
             reason or "state changed",
             {"operation": operation}
+            | ({} if unnamed else name_key(self.operation_key or self._current_key(), operation))
             | ({"attempt": self.result.attempts} if kind is EventKind.RETRYING else {}),
         )
         if operation is Operation.ADOPT and kind is EventKind.COMPLETED and self._is_external():
             self._record_check()
+
+    def _current_key(self) -> UUID | None:
+        """Return the key of the operation, unless the step turns it into another one."""
+        return self.work.operation_key if self.work.operation == self.node.operation else None
 
     def _record_check(self) -> None:
         """Record the check that follows the adoption of an external resource, as in Heat. The
@@ -414,8 +425,15 @@ class TransitionEncoder:
         })  # fmt: skip
 
 
+def name_key(operation_key: UUID | None, operation: str) -> dict[str, Json]:
+    """Return what an event has before there is a physical ID: the name derives from this key."""
+    if operation not in CREATING or operation_key is None:
+        return {}
+    return {"key": short_key(operation_key)}
+
+
 def started_event(work: Work) -> Json:
-    """Return the event of a create that begins, as `claim_due` records it for a claimed node."""
+    """Return the event of a node whose operation begins, as `claim_due` records it."""
     return {
         "type": f"headgate.resource.{work.operation}.started",
         "resource_name": work.name,
@@ -424,7 +442,7 @@ def started_event(work: Work) -> Json:
         "action": ACTION_OF[work.operation],
         "status": Status.IN_PROGRESS,
         "reason": "state changed",
-        "data": {"operation": work.operation},
+        "data": {"operation": work.operation} | name_key(work.operation_key, work.operation),
     }
 
 
@@ -458,6 +476,7 @@ def write_step(
         "state": node.state,
         "phase": node.phase,
         "operation": node.operation,
+        "operation_key": encoder.operation_key,
         "breakpoints_hit": node.breakpoints_hit,
         "wake_at": encoder.wake_at,
         "progress": _progress(work, result.progress, encrypt),

@@ -25,7 +25,7 @@ from engine.service.requests.blueprint import Blueprint, Limits, hidden_names
 from engine.service.requests.parsing import EMPTY, ParsedRequest
 from engine.service.requests.requests import StackRequest
 from engine.store.records import TemplateRecord
-from engine.types.contract import ReconcileNested
+from engine.types.contract import ReconcileNested, short_key
 from engine.types.registry import TypeRegistry
 from engine.words import DeletionPolicy, Json
 
@@ -65,9 +65,12 @@ def read_parent(parent: TemplateRecord, limits: Limits) -> ParsedRequest:
     return replace(parsed, hidden=frozenset(parent.hidden_parameters))
 
 
-def nested_name(parent: str, resource: str, stack_id: UUID) -> str:
-    """``parent-resource-0123456789ab``: as Heat names nested stacks; truncated at its start."""
-    end = f"-{plain_name(resource)}-{stack_id.hex[-12:]}"
+def nested_name(parent: str, resource: str, operation_key: UUID) -> str:
+    """``parent-resource-0123456789ab``: as Heat names nested stacks; truncated at its start.
+
+    It is the physical name of the resource, which its first event has.
+    """
+    end = f"-{plain_name(resource)}-{short_key(operation_key)}"
     return f"{parent[: MAX_NAME_LENGTH - len(end)]}{end}"
 
 

@@ -299,7 +299,7 @@ class NestedStacks:
             if child is not None and command.template is not None:
                 current_files = (await read_template(conn, child.id, child.version)).files
         stack_id = self._new_id() if child is None else child.id
-        name = child.name if child else nested_name(work.stack_name, work.name, stack_id)
+        name = child.name if child else nested_name(work.stack_name, work.name, call.operation_key)
         limits = self._traversals.limits.for_project(work.project)
         nested_stack = NestedStack(
             stack_id, name, work.project, work.place.split("/"), parent_traversal.nested_breakpoints

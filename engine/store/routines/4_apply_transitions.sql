@@ -83,9 +83,9 @@ begin
                                    or s.state = 'running' and starts_operation(s.phase, n.started_at)
                                  then p_now else n.started_at end,
                ended_at = case when is_ended(s.state) then p_now end,
-               operation_key = case when s.later then s.operation_key
-                                    else operation_key_after(n.operation_key, n.operation,
-                                                             s.operation, s.phase) end
+               operation_key = coalesce(s.operation_key,
+                                        operation_key_after(n.operation_key, n.operation,
+                                                            s.operation, s.phase))
           from step s
          where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
     ), updated_resource as (

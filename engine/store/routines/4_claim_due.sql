@@ -189,6 +189,10 @@ begin
                                         else 'state changed' end,
                                    jsonb_build_object('operation', k.operation, 'traversal',
                                                       k.traversal, 'node', k.id)
+                                   || case when k.operation in ('create', 'replace')
+                                           then jsonb_build_object('key',
+                                               left(replace(k.operation_key::text, '-', ''), 12))
+                                           else '{}' end
                                    || case when k.restarted then jsonb_build_object(
                                            'attempt', k.restarts + 1,
                                            'operation_key', k.operation_key)

@@ -24,7 +24,8 @@ with typed as not materialized (
       from event e where e.stack_id = $1 and ($14::text is null or e.resource_name = $14)
 )
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
-       coalesce(e.physical_id, case when e.status = 'IN_PROGRESS' then (
+       coalesce(case when e.data ? 'key' then null else e.physical_id end,
+                case when e.status = 'IN_PROGRESS' then (
            select c.name
              from resource r join stack c on c.parent_id = r.stack_id and c.parent_resource = r.id
             where r.name = e.resource_name and r.stack_id = e.stack_id and c.created_at >= e.time
@@ -79,7 +80,8 @@ with recursive tree (id, name, depth) as (
     select of_type, position from ordered where id = $6
 )
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
-       coalesce(e.physical_id, case when e.status = 'IN_PROGRESS' then (
+       coalesce(case when e.data ? 'key' then null else e.physical_id end,
+                case when e.status = 'IN_PROGRESS' then (
            select c.name
              from resource r join stack c on c.parent_id = r.stack_id and c.parent_resource = r.id
             where r.name = e.resource_name and r.stack_id = e.stack_id and c.created_at >= e.time
@@ -115,7 +117,8 @@ select id from tree
 """
 READ_EVENT = """
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
-       coalesce(e.physical_id, case when e.status = 'IN_PROGRESS' then (
+       coalesce(case when e.data ? 'key' then null else e.physical_id end,
+                case when e.status = 'IN_PROGRESS' then (
            select c.name
              from resource r join stack c on c.parent_id = r.stack_id and c.parent_resource = r.id
             where r.name = e.resource_name and r.stack_id = e.stack_id and c.created_at >= e.time

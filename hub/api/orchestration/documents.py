@@ -22,6 +22,7 @@ from engine.plan.overrides import Override
 from engine.service import Output, StackValues
 from engine.store.records import EventRecord, ResourceRecord, StackRecord, TemplateRecord
 from engine.store.stacks.events import STACK_TYPE
+from engine.types.contract import make_physical_name
 from engine.words import Json
 from hub.api.orchestration import responses
 
@@ -184,10 +185,21 @@ def event(
         "resource_name": shown,
         "logical_resource_id": shown,
         "headgate_resource_name": one.resource_name or own,
-        "physical_resource_id": one.physical_id if one.resource_name else str(one.stack_id),
+        "physical_resource_id": _physical_id_of_event(one, own),
         "resource_status": f"{one.action}_{one.status}",
         "resource_status_reason": one.reason,
     }
+
+
+def _physical_id_of_event(one: EventRecord, stack_name: str) -> str | None:
+    """As in Heat, an event from before there is an ID has the physical name. stack_name: of the
+    event's stack."""
+    if one.resource_name is None:
+        return str(one.stack_id)
+    key = (one.data or {}).get("key")
+    if one.physical_id is None and key is not None:
+        return make_physical_name(stack_name, one.resource_name, key)
+    return one.physical_id
 
 
 def whole_event(

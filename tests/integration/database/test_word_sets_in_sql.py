@@ -55,7 +55,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
         frozenset({ResourceAction.INIT, ResourceAction.SUSPEND, ResourceAction.DELETE}),
         APPLYING,
     ),
-    "operation": (words.GATES,),
+    "operation": (words.GATES, words.CREATING),
     "kind": (
         frozenset(
             words.word_of(one, how)

@@ -118,6 +118,13 @@ class TestRetries:
             await run.create("s", {"a": thing()})
             assert await run.until_ended("s") == "CREATE_FAILED"
             assert world.operations("a") == ["create", "create"]
+            # As in Heat, events from before there is a physical ID have the physical name.
+            events = [one for one in await run.events("s") if one["resource_name"] == "a"]
+            assert [one["resource_status"] for one in events] == [
+                "CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", "CREATE_FAILED",
+            ]  # fmt: skip
+            (name,) = {one["physical_resource_id"] for one in events}
+            assert name.startswith("s-a-") and len(name) == len("s-a-") + 12
 
     async def test_a_permanent_failure_is_not_retried(self, run: Program, world: World) -> None:
         world.script("create", "a", Failed("never"))

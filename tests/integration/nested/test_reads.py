@@ -190,7 +190,13 @@ async def test_an_event_before_the_physical_id_has_the_name_of_the_nested_stack(
     }
     assert started["deep"]["physical_resource_id"] == middle
     assert started["inner"]["physical_resource_id"] == inner
-    assert started["one"]["physical_resource_id"] is None
+    created = {
+        one["resource_name"]: one["physical_resource_id"]
+        for one in await events(tree, "nested_depth=2")
+        if one["resource_status"] == "CREATE_COMPLETE"
+    }
+    assert started["one"]["physical_resource_id"].startswith(f"{inner}-one-")
+    assert started["one"]["physical_resource_id"] == created["one"]
     (own, *_) = await events(tree, "resource_name=deep")
     assert own["physical_resource_id"] == middle
     path = f"/resources/deep/events/{own['id']}"

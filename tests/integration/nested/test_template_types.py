@@ -168,6 +168,18 @@ async def test_a_resource_becomes_a_nested_stack_and_back(running: Program) -> N
     await running.update("s", "PUT", template=template({"web": resource("z")}))
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert (await running.stack(web))["stack_status"] == "DELETE_COMPLETE"
+    # As in Heat, the first event of a replacement has the name of the new resource.
+    events = [one for one in await running.events("s") if one["resource_name"] == "web"]
+    first, second, third = [
+        one["physical_resource_id"]
+        for one in events
+        if one["resource_status"] == "CREATE_IN_PROGRESS"
+    ]
+    completed = [
+        one["physical_resource_id"] for one in events if one["resource_status"] == "CREATE_COMPLETE"
+    ]
+    assert second == (await running.stack(web))["stack_name"]
+    assert (first, third) == (completed[0], completed[2]) and first != third
 
 
 async def test_a_group_that_becomes_a_template_gets_a_new_nested_stack(running: Program) -> None:

@@ -30,14 +30,14 @@ def running(operation: str, phase: str, **columns: Json) -> Work:
     """A claimed node of a resource that exists."""
     values: dict[str, Any] = dict.fromkeys(
         (
-            "replacement_id", "definition", "rules", "operation_key", "progress", "dependents",
+            "replacement_id", "definition", "rules", "progress", "dependents",
             "reference", "masked_properties", "metadata", "digest", "deletion_policy", "inputs",
             "replaced_by", "properties", "attributes", "data",
         )
     )  # fmt: skip
     values |= {
         "key": Claim(ID, 2, 3, 4), "project": "p", "stack_name": "s", "resource_id": ID,
-        "name": "" if operation in GATES else "web", "type": "Test::Thing",
+        "operation_key": ID, "name": "" if operation in GATES else "web", "type": "Test::Thing",
         "operation": operation, "direction": "forward", "phase": phase,
         "breakpoints_hit": ["pre-create"], "attempts": 0, "started": True,
         "row_type": "Test::Thing", "action": "CREATE", "status": "COMPLETE",
