@@ -20,7 +20,7 @@ TEMPLATE, ENVIRONMENT = "template", "environment"
 BODY = "request body"
 
 #: Maximum characters of a place and of a reason.
-MAX_LENGTHS = {"place": 500, "reason": 4_000}
+MAX_LENGTHS = {"place": 500, "reason": 4_000, "sentence": 4_000}
 
 
 class Quoting(str):
@@ -57,7 +57,8 @@ class Finding:
     code: the class name in the Orchestration API. file: the file of the request that has the error,
     TEMPLATE, ENVIRONMENT or BODY. inner_place: the place in that file, if it is not `place`. line,
     column: where that is, from 1; 0: unknown. quote: that line and a caret below the column.
-    secret: the line may have a secret value, and is not quoted.
+    secret: the line may have a secret value, and is not quoted. sentence: Heat's message, if it is
+    not the reason.
     """
 
     place: str
@@ -70,6 +71,7 @@ class Finding:
     column: int = 0
     quote: str = field(default="", repr=False)
     secret: bool = False
+    sentence: str = ""
 
     def __post_init__(self) -> None:
         """Truncate texts, which may quote the request."""
@@ -86,7 +88,7 @@ class Finding:
         """Return the finding as it is shown if the value at its place is secret."""
         reason = without_value(self.reason, WITHHELD_REASON)
         remedy = without_value(self.remedy, WITHHELD_REMEDY)
-        return replace(self, reason=reason, remedy=remedy, secret=True)
+        return replace(self, reason=reason, remedy=remedy, secret=True, sentence="")
 
     def in_file(self, file: str) -> "Finding":
         """Return the finding with the file that its place is in, unless it has one."""
@@ -211,13 +213,15 @@ class Findings:
         code: str = "StackValidationFailed",
         *,
         at: str | None = None,
+        sentence: str = "",
     ) -> None:
-        """at: where the text has it, if that is not `place`, which can be as in Heat.
+        """at: where the text has it, if that is not `place`, which can be as in Heat. sentence: see
+        `Finding`.
 
         Raises Invalid at the limit: to list a million findings costs too much. Parameters without
         a value may be many, and a validation lists all of them.
         """
-        self.add_finding(Finding(place, reason, remedy, code, inner_place=at))
+        self.add_finding(Finding(place, reason, remedy, code, inner_place=at, sentence=sentence))
 
     def add_finding(self, finding: Finding) -> None:
         """As `add`."""

@@ -149,8 +149,12 @@ _FUNCTIONS: Final = "|".join(
 #: The place of a property, without that of a function in its value.
 _PROPERTY_PLACE = re.compile(
     r"(?:resources\..+?\.properties|Resources\..+?\.Properties)"
-    rf"(?:\.[^.]+(?:\.(?!(?:{_FUNCTIONS})(?:\.|$))[^.]+)*)?"
+    rf"(?:\.[^.]+(?:\.(?!(?:{_FUNCTIONS})(?:[.[]|$))[^.]+)*)?"
 )
+#: A parameter of a nested template, and the place of that template.
+_NESTED_PARAMETER = re.compile(r"(.+>)\.parameters\.[^.]+(?:\.default)?$")
+#: The template of `repeat`, which Heat reads on its own.
+_REPEATED = re.compile(r"(\.repeat)\.template(?=\.|$)")
 _WHOLE = re.compile("|".join(SENTENCES), re.DOTALL)
 _AT_PLACE = re.compile("|".join(SENTENCES_AT_PLACES), re.DOTALL)
 _OF_CONDITION = re.compile("|".join(SENTENCES_OF_CONDITIONS))
@@ -177,18 +181,12 @@ def heat_sentence(
     """Heat's message of an error; None if Heat has none, or if its message does not say which of
     several errors it is. alone: whether the response has no other error."""
     reason, place = finding.reason, finding.place
-    if pattern := _PATTERNS.get(finding.code):
-        if pattern.fullmatch(reason):
-            return reason
-        if finding.code == _LIMIT:
-            return FORMATS[_LIMIT] % {"message": reason}
-    if alone and "<" not in place and _WHOLE.fullmatch(reason):
-        return reason
-    if alone and place.lower().startswith("conditions.") and _OF_CONDITION.fullmatch(reason):
-        return reason
-    for sentence, kind in _OF_KINDS:
-        if alone and sentence.fullmatch(reason):
-            return f"{kind}: {reason}"
+    if (pattern := _PATTERNS.get(finding.code)) and pattern.fullmatch(reason):
+        return finding.sentence if alone and finding.sentence else reason
+    if finding.code == _LIMIT:
+        return FORMATS[_LIMIT] % {"message": reason}
+    if alone and (known := _sentence_alone(finding, separator)):
+        return known
     if _UNSUPPORTED_FUNCTION.fullmatch(reason):
         return f"{place}{separator}The template version is invalid: {reason}"
     if finding.code != "InvalidTemplateReference" and (found := _REFERENCE.fullmatch(reason)):
@@ -197,12 +195,28 @@ def heat_sentence(
     return None if prefix is None else separator.join((*prefix, reason))
 
 
+def _sentence_alone(finding: Finding, separator: str) -> str | None:
+    """Return a sentence that does not say which of several errors it is."""
+    reason, place = finding.reason, finding.place
+    if finding.sentence:
+        return finding.sentence.replace(SEPARATOR, separator)
+    if _WHOLE.fullmatch(reason):
+        if "<" not in place or separator == VALIDATE_SEPARATOR:
+            return reason
+        if finding.code == "InvalidSchemaError" and (nested := _NESTED_PARAMETER.match(place)):
+            return separator.join((finding.code, nested[1], reason))
+    if place.lower().startswith("conditions.") and _OF_CONDITION.fullmatch(reason):
+        return reason
+    kinds = (kind for sentence, kind in _OF_KINDS if sentence.fullmatch(reason))
+    return next((f"{kind}: {reason}" for kind in kinds), None)
+
+
 def _prefix(place: str, reason: str) -> tuple[str, ...] | None:
     """Return what Heat writes before a reason; None if it has another one."""
     if place and _AT_PLACE.fullmatch(reason):
         return (place,)
     if place.startswith(("outputs.", "Outputs.")) and _REFERENCE.fullmatch(reason):
-        return (place,)
+        return tuple(_REPEATED.sub(r"\1: template", place).split(": "))
     if _OF_OUTPUT.fullmatch(reason):
         return ("Output validation error", place)
     if found := _PROPERTY_PLACE.match(place):

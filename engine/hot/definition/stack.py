@@ -214,9 +214,10 @@ class _StackTree:
         if not self.nesting.path:
             findings.warn_all((*template.warnings, *environment.warnings))
         self.nesting.count_template(template)
-        check_constraint_names(template.parameters, self.validators, findings)
         parameters = self._parameters(template, environment, given, findings)
         version, hidden = VERSIONS[template.version], parameters.hidden
+        shown = {name: value for name, value in parameters.known.items() if name not in hidden}
+        check_constraint_names(template.parameters, self.validators, shown, findings)
         conditions = Conditions(
             template.conditions,
             version,

@@ -178,9 +178,12 @@ def _items(value: Json) -> list[Json]:
 
 
 def check_constraint_names(
-    schemas: Mapping[str, ParameterSchema], validators: Collection[str], findings: Findings
+    schemas: Mapping[str, ParameterSchema],
+    validators: Collection[str],
+    values: Mapping[str, Json],
+    findings: Findings,
 ) -> None:
-    """Report custom constraints of parameters that do not exist."""
+    """Report custom constraints of parameters that do not exist. values: those to be shown."""
     for name, schema in schemas.items():
         for rule in schema.constraints:
             known = (
@@ -193,4 +196,10 @@ def check_constraint_names(
                     rule.name, sorted({*CUSTOM_CHECKS, *SERVICE_CONSTRAINTS, *validators}), "Known"
                 )
                 reason = f'There is no custom constraint "{rule.name}"'
-                findings.add(f"parameters.{name}.constraints", reason, near)
+                # Heat says that the value is wrong.
+                value, sentence = values.get(name), ""
+                if isinstance(value, str):
+                    why = f'"{value}" does not validate {rule.name} (constraint not found)'
+                    sentence = f"Parameter '{name}' is invalid: {why}"
+                place = f"parameters.{name}.constraints"
+                findings.add(place, reason, near, sentence=sentence)

@@ -176,11 +176,18 @@ class _ValueMerger:
         return first
 
     def _add(
-        self, place: str, reason: str, remedy: str, code: str = "StackValidationFailed"
+        self,
+        place: str,
+        reason: str,
+        remedy: str,
+        code: str = "StackValidationFailed",
+        sentence: str = "",
     ) -> None:
-        """place: in the file."""
+        """place: in the file. sentence: see `Finding`."""
         shown, secret = f"{self._file}: {place}", bool(self._hidden)
-        finding = Finding(shown, reason, remedy, code, self._file, place, secret=secret)
+        finding = Finding(
+            shown, reason, remedy, code, self._file, place, secret=secret, sentence=sentence
+        )
         self._findings.add_finding(finding)
 
     def _merge(
@@ -194,6 +201,8 @@ class _ValueMerger:
                 f"Invalid merge strategy '{strategy}' for parameter '{schema.name}'.",
                 f"A {schema.kind} can only be replaced: use {Strategy.OVERWRITE}.",
                 "InvalidMergeStrategyForParam",
+                # Heat reads the value before it knows that its type cannot be merged.
+                "" if isinstance(after, str | list) else "Invalid parameter in environment .",
             )
             return after
         try:

@@ -14,6 +14,7 @@ from engine.hot.functions.data import CONTAINS
 from engine.hot.functions.function import (
     Function,
     FunctionError,
+    InvalidForm,
     UndecidedError,
     quote_value,
     without_secrets,
@@ -35,12 +36,6 @@ class MissingParameter(EvaluationError):
     """A condition reads a parameter that is not declared."""
 
 
-class InvalidForm(FunctionError):
-    """A call in a condition has an invalid form. inside: its place in the condition."""
-
-    inside = ""
-
-
 @dataclass(slots=True)
 class Conditions:
     """Evaluates conditions: a name, a boolean, or a map that calls a condition function.
@@ -51,7 +46,8 @@ class Conditions:
     unreadable: faults of named conditions without a value; as in Heat, these are errors only where
     the condition is used. checking: all conditions are evaluated, used or not.
     reported: the findings are complete; faults are raised. undecided: named conditions that depend
-    on an unknown value. blocked: those that depend on one of `unreadable`.
+    on an unknown value. blocked: those that depend on one of `unreadable`. used_at: the resource
+    whose condition is evaluated.
     """
 
     named: Mapping[str, Json]
@@ -71,6 +67,7 @@ class Conditions:
     unreadable: dict[str, FunctionError] = field(default_factory=dict)
     checking: bool = False
     reported: bool = False
+    used_at: str = ""
 
     def decide_all(self) -> None:
         """Evaluate all named conditions, and report faults."""
@@ -91,6 +88,7 @@ class Conditions:
         """Return whether a condition is true; None if it is not decided yet. Faults are added to
         the findings and count as true, so that the conditional part is checked too.
         """
+        self.used_at = place
         try:
             return self.decide(condition, place)
         except ConditionFailed:
@@ -100,6 +98,8 @@ class Conditions:
         except FunctionError as wrong:
             self.findings.add(place, wrong.reason, wrong.remedy)
             return True
+        finally:
+            self.used_at = ""
 
     def decide(self, condition: Json, place: str) -> bool:
         """Return whether a condition is true. Raises FunctionError, without secret values, and
@@ -130,7 +130,7 @@ class Conditions:
         value = self._value(condition) if isinstance(condition, dict) else None
         if not isinstance(value, bool):
             reason = f'Invalid condition "{_text(condition)}"'
-            raise FunctionError(reason, _suggest_plain_name(condition) or CONDITION_REMEDY)
+            raise EvaluationError(reason, _suggest_plain_name(condition) or CONDITION_REMEDY)
         return value
 
     def _decide_definition(self, name: str) -> bool:
@@ -207,7 +207,14 @@ class Conditions:
         elif isinstance(wrong, MissingParameter):
             self.findings.add(place, wrong.reason, wrong.remedy, "UserParameterMissing")
         else:
-            self.findings.add(place, f"Condition validation error: {wrong}", wrong.remedy)
+            # Heat names the resource that uses the condition.
+            used = self.used_at if wrong.reason.startswith("Invalid condition ") else ""
+            self.findings.add(
+                place,
+                f"Condition validation error: {wrong}",
+                wrong.remedy,
+                sentence=f"{used}: : {wrong}" if used else "",
+            )
         return ConditionFailed()
 
     def _value(self, snippet: Json) -> Json:

@@ -27,6 +27,7 @@ from engine.hot.functions.function import (
     Function,
     FunctionError,
     InvalidCall,
+    InvalidForm,
     UndecidedError,
     without_secrets,
 )
@@ -228,7 +229,8 @@ class Evaluator:
         # As in Heat: only references in HOT resources have an error code of their own.
         own = wrong.code and place.startswith("resources.")
         code = wrong.code if own else "StackValidationFailed"
-        self.scope.findings.add(place, wrong.reason, wrong.remedy, code)
+        sentence = wrong.sentence
+        self.scope.findings.add(place, wrong.reason, wrong.remedy, code, sentence=sentence)
         return self.defer(REFUSED, None)
 
     def suggest(self, name: str, known: Sequence[str], what: str) -> str:
@@ -400,7 +402,11 @@ class Evaluator:
         except UndecidedError:
             raise
         except FunctionError as wrong:
-            raise InvalidCall(wrong.reason, wrong.remedy, wrong.code) from None
+            refused = InvalidCall(wrong.reason, wrong.remedy, wrong.code)
+            if isinstance(wrong, InvalidForm):  # Heat reads the condition on its own
+                called = place.rpartition(".")[2].removesuffix("[0]")
+                refused.sentence = f"{called}{wrong.inside}: : {wrong}"
+            raise refused from None
 
     def _yaql(self, args: Json, place: str) -> Expression:
         if not isinstance(args, dict):
@@ -511,7 +517,9 @@ Evaluator.stack_functions = STACK_FUNCTIONS
 def _parameter_path(args: Json) -> list[Json]:
     """Return the arguments of get_param: the name, and keys and indices of its value."""
     remedy = "Write the name of a parameter, or [NAME, KEY, ...]."
-    if args in (None, "", [], {}):
+    # An attribute, which is not known yet, cannot be the name.
+    unknown = isinstance(args, FunctionCall) and args.name == StackFunction.GET_ATTR.value
+    if args in (None, "", [], {}) or unknown:
         raise FunctionError('Function "get_param" must have arguments', remedy)
     parts = [args] if isinstance(args, str) else args
     if not isinstance(parts, list):

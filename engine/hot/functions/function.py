@@ -19,8 +19,11 @@ MAX_VALUES = 200_000
 
 class FunctionError(Exception):
     """A function cannot accept its arguments. code: of the error; "" for the usual one. If the
-    arguments contain a secret, a reason or remedy that is not `Quoting` is not shown.
+    arguments contain a secret, a reason or remedy that is not `Quoting` is not shown. sentence: see
+    `Finding`.
     """
+
+    sentence = ""
 
     def __init__(self, reason: str, remedy: str, code: str = "") -> None:
         super().__init__(reason)
@@ -43,6 +46,12 @@ class InvalidCall(FunctionError):
     """A call has an invalid form, or reads an attribute that does not exist. As in Heat, this is an
     error also in an output; other calls without a value are errors only when the output is read.
     """
+
+
+class InvalidForm(FunctionError):
+    """A call in a condition has an invalid form. inside: its place in the condition."""
+
+    inside = ""
 
 
 #: Replaces a reason that may quote a secret argument.

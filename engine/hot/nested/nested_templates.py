@@ -364,10 +364,10 @@ def find_in_nested(place: str, file: str, found: Iterable[Finding]) -> Iterator[
     for one in found:
         full = place_in_nested(place, one.place)
         if one.file:
-            yield replace(one, place=full)
+            yield replace(one, place=full, sentence="")
         else:
             inner = one.place if one.inner_place is None else one.inner_place
-            yield replace(one, place=full, file=file, inner_place=inner)
+            yield replace(one, place=full, file=file, inner_place=inner, sentence="")
 
 
 def add_nested_findings(
@@ -402,4 +402,4 @@ def add_member_findings(
         if not one.file and inner is not None:  # it is in a generated template
             generated = inner.startswith("resources.")
             inner = place_of_member(place, to_property_place, inner) if generated else None
-        findings.add_finding(replace(one, place=there, inner_place=inner))
+        findings.add_finding(replace(one, place=there, inner_place=inner, sentence=""))

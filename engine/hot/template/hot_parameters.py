@@ -45,12 +45,19 @@ CLASSES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class InvalidConstraint(Exception):
-    """A fault of one constraint."""
+NO_CONSTRAINT = "No constraint expressed"
+#: The order in which Heat looks for the constraint of an item; it does not see another one.
+HEAT_ORDER = (
+    "modulo", "range", "length", "allowed_values", "allowed_pattern", "custom_constraint",
+)  # fmt: skip
 
-    def __init__(self, reason: str, remedy: str) -> None:
+
+class InvalidConstraint(Exception):
+    """A fault of one constraint. sentence: see `Finding`."""
+
+    def __init__(self, reason: str, remedy: str, sentence: str = "") -> None:
         super().__init__(reason)
-        self.remedy = remedy
+        self.remedy, self.sentence = remedy, sentence
 
 
 def read_parameters(
@@ -83,13 +90,22 @@ def _read(
 ) -> ParameterSchema | None:
     place = f"parameters.{name}"
 
-    def fault(reason: str, remedy: str, at: str = "", key: str = "") -> None:
-        """at: the place below the parameter. key: that the text has it at, if not there."""
+    def fault(reason: str, remedy: str, at: str = "", key: str = "", sentence: str = "") -> None:
+        """at: the place below the parameter. key: that the text has it at, if not there. sentence:
+        see `Finding`.
+        """
         position = f"{place}.{key}" if key else None
-        findings.add(place + at, reason, remedy, "InvalidSchemaError", at=position)
+        findings.add(
+            place + at, reason, remedy, "InvalidSchemaError", at=position, sentence=sentence
+        )
 
     if name in (*PSEUDO_PARAMETERS, "OS::region"):
-        fault(f"The name {name} belongs to a pseudo parameter.", "Choose another name.")
+        absent = not isinstance(body, dict) or body.get("default") is None
+        fault(
+            f"The name {name} belongs to a pseudo parameter.",
+            "Choose another name.",
+            sentence=f"The Parameter ({name}) was not provided." if absent else "",
+        )
         return None
     if not isinstance(body, dict):
         fault(f"Invalid parameter ({name}), expected a mapping", "Write a map with a type.")
@@ -203,7 +219,7 @@ def _constraints(
         try:
             read.append(check_pattern(_constraint(name, one, kind, version), budget))
         except InvalidConstraint as wrong:
-            fault(str(wrong), wrong.remedy, at=f".constraints[{index}]")
+            fault(str(wrong), wrong.remedy, at=f".constraints[{index}]", sentence=wrong.sentence)
     return tuple(read)
 
 
@@ -249,22 +265,32 @@ def _constraint(parameter: str, one: Json, kind: ParameterKind, version: Version
             raise InvalidConstraint(
                 f"Invalid key '{key}' for parameter constraints",
                 since if key in READERS else near,
+                NO_CONSTRAINT if key in READERS and len(rules) == 1 else "",
             )
     if not rules:
-        raise InvalidConstraint("No constraint expressed", f"One of {', '.join(READERS)}.")
+        raise InvalidConstraint(NO_CONSTRAINT, f"One of {', '.join(READERS)}.")
     if len(rules) > 1:
         raise InvalidConstraint(
-            "One constraint in each item of the list.", "Make a list item of each."
+            "One constraint in each item of the list.",
+            "Make a list item of each.",
+            _inapplicable(parameter, next(name for name in HEAT_ORDER if name in rules), kind),
         )
     ((name, rule),) = rules.items()
-    if kind.value not in APPLICABLE_KINDS[name]:
+    if reason := _inapplicable(parameter, name, kind):
         raise InvalidConstraint(
-            f"Parameter '{parameter}' is invalid: "
-            f"{CLASSES[name]} constraint invalid for {kind.value}",
+            reason,
             f"Remove it, or use another type; {name} is for {_one_of_kinds(name)}.",
         )
     description = one.get("description")
     return READERS[name](rule, kind, "" if description is None else str(description))
+
+
+def _inapplicable(parameter: str, constraint: str, kind: ParameterKind) -> str:
+    """Return the reason if the constraint is not for parameters of this kind; otherwise ""."""
+    if kind.value in APPLICABLE_KINDS[constraint]:
+        return ""
+    reason = f"{CLASSES[constraint]} constraint invalid for {kind.value}"
+    return f"Parameter '{parameter}' is invalid: {reason}"
 
 
 def _one_of_kinds(name: str) -> str:

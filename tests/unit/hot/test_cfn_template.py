@@ -201,7 +201,8 @@ def test_cloudformation_errors_have_remedies() -> None:
     assert message_of(cfn(Parameter={})) == 'Did you mean "Parameters"?'
     newer = "Use AWSTemplateFormatVersion 2010-09-09."
     assert message_of(cfn(HEAT, Conditions={})) == newer
-    named = conditions(c={"Fn::And": [{"Condition": "d"}, True]}, d=True)
+    named = used({"Fn::And": [{"Condition": "d"}, True]})
+    named["Conditions"]["d"] = True
     assert message_of(named) == 'Write the name alone: "d".'
 
 

@@ -65,6 +65,8 @@ def test_the_number_of_warnings_is_limited() -> None:
 def test_an_unused_condition_may_name_an_undeclared_parameter() -> None:
     template = {"conditions": {"c": UNDECLARED, "d": {"not": "c"}}, "resources": {"a": thing()}}
     assert warnings(template) == [("UnusedCondition", "conditions.c")]
+    template = {"conditions": {"c": {"not": 5}}, "resources": {"a": thing()}}
+    assert warnings(template) == [("UnusedCondition", "conditions.c")]
 
 
 @pytest.mark.parametrize("used", ["c", "d"])
