@@ -7,12 +7,15 @@ deleted, and a replacement has another one.
 import hmac
 import re
 from dataclasses import dataclass, field
+from urllib.parse import quote
 from uuid import UUID
 
 from engine.hooks.derived_tokens import TokenKeys, signal_token
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/resource_signals.py).
 PATH = "/signals/{stack}/{resource}"
+#: Below the server's public URL: the request of the orchestration API that signals a resource.
+API_PATH = "/v1/{project}/stacks/{stack_name}/{stack}/resources/{resource_name}/signal"
 _SIGNAL_PATH = re.compile(r"/signals/(?P<stack>[0-9a-f-]{36})/(?P<resource>[0-9a-f-]{36})(?:\?|\Z)")
 #: The query parameter of a signed URL.
 PARAMETER = "token"
@@ -21,10 +24,13 @@ PARAMETER = "token"
 @dataclass(frozen=True, slots=True)
 class SignalUrl:
     """url: accepts POST and PUT with a JSON object or an empty body, and the token in
-    ``Authorization: Bearer`` or ``X-Auth-Token``. Both are empty for a type without signals."""
+    ``Authorization: Bearer`` or ``X-Auth-Token``. api_url: accepts POST with the same body, as the
+    orchestration API with the authentication of a user. All are empty for a type without signals.
+    """
 
     url: str = ""
     token: str = field(default="", repr=False)
+    api_url: str = ""
 
     @property
     def signed_url(self) -> str:
@@ -53,10 +59,20 @@ class SignalUrls:
     keys: TokenKeys = field(repr=False)
     base: str
 
-    def make_url(self, stack_id: UUID, resource_id: UUID) -> SignalUrl:
+    def make_url(
+        self, project: str, stack: tuple[str, UUID], resource: tuple[str, UUID]
+    ) -> SignalUrl:
+        """stack, resource: name and ID."""
+        (stack_name, stack_id), (resource_name, resource_id) = stack, resource
         path = PATH.format(stack=stack_id, resource=resource_id)
         token = signal_token(self.keys.newest, stack_id, resource_id)
-        return SignalUrl(f"{self.base}{path}", token)
+        api_path = API_PATH.format(
+            project=quote(project, safe=""),
+            stack_name=quote(stack_name, safe=""),
+            stack=stack_id,
+            resource_name=quote(resource_name, safe=""),
+        )
+        return SignalUrl(f"{self.base}{path}", token, f"{self.base}{api_path}")
 
     def opens(self, token: str, stack_id: UUID, resource_id: UUID) -> bool:
         """Whether the token belongs to this resource and to an accepted version of the key."""

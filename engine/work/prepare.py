@@ -375,7 +375,9 @@ def call_of(
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
         cancelled=work.cancelled,
-        signal_url=signal_urls.make_url(work.key.stack_id, resource_id)
+        signal_url=signal_urls.make_url(
+            work.project, (work.stack_name, work.key.stack_id), (work.name, resource_id)
+        )
         if signal_urls
         else NO_SIGNAL_URL,
         signal_resource_type=work.signal_resource_type,

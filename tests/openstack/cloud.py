@@ -47,6 +47,16 @@ class AlarmObject:
     fields: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class SharedObject:
+    """An object of Manila. fields: as Manila shows them."""
+
+    id: str
+    name: str | None
+    fields: Mapping[str, Any]
+    project_id: None = None
+
+
 def alarms_of(cloud: Connection) -> list[AlarmObject]:
     """The alarms that a project has in Aodh."""
     root = cloud.session.get_endpoint(service_type="alarming", interface="public")
@@ -58,6 +68,21 @@ def stored_objects(cloud: Connection, kind: str) -> list[StoredObject]:
     """The objects of one kind in Barbican, of which a project has less than a page."""
     found = cloud.key_manager.get(f"/{kind}s?limit=100").json()[f"{kind}s"]
     return [StoredObject(one[f"{kind}_ref"].rpartition("/")[2], one.get("name")) for one in found]
+
+
+def shared_objects(cloud: Connection, path: str, key: str) -> list[SharedObject]:
+    """The objects of one list of Manila. key: of the objects in the response."""
+    headers = {"X-OpenStack-Manila-API-Version": "2.13"}
+    found = cloud.shared_file_system.get(path, headers=headers).json()[key]
+    return [SharedObject(one["id"], one["name"], one) for one in found]
+
+
+def security_services_of(cloud: Connection) -> list[SharedObject]:
+    return shared_objects(cloud, "/security-services/detail", "security_services")
+
+
+def share_types_of(cloud: Connection) -> list[SharedObject]:
+    return shared_objects(cloud, "/types?is_public=all", "share_types")
 
 
 # What a project owns in a service: kind, and the list of it. A list includes shared and public
@@ -92,6 +117,11 @@ PROJECT_LISTS: dict[str, Lists] = {
     "designate": {"zone": lambda cloud: cloud.dns.zones()},
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
     "aodh": {"alarm": alarms_of},
+    "manila": {
+        "share": lambda cloud: cloud.shared_file_system.shares(),
+        "share network": lambda cloud: cloud.shared_file_system.share_networks(),
+        "security service": security_services_of,
+    },
     "mistral": {
         "workflow": lambda cloud: cloud.workflow.workflows(),
         "cron trigger": lambda cloud: cloud.workflow.cron_triggers(),
@@ -108,6 +138,7 @@ CLOUD_LISTS: dict[str, Lists] = {
     },
     "cinder": {"volume type": lambda cloud: cloud.block_storage.types()},
     "neutron": {"QoS policy": lambda cloud: cloud.network.qos_policies()},
+    "manila": {"share type": share_types_of},
 }
 
 
@@ -273,7 +304,7 @@ class OpenStack:
 
     @property
     def broker_url(self) -> str:
-        """Of the RabbitMQ to which Nova, Neutron and Cinder publish notifications."""
+        """Of the RabbitMQ of the services, to which they publish notifications."""
         return (self.directory / "broker").read_text()
 
     @property
@@ -402,6 +433,24 @@ def delete_queues(cloud: Connection) -> None:
         cloud.message.delete_queue(queue)
 
 
+def delete_shares(cloud: Connection) -> None:
+    """Delete all shares, share networks and security services of a project."""
+    for share in list(cloud.shared_file_system.shares()):
+        cloud.shared_file_system.delete_share(share)
+        cloud.shared_file_system.wait_for_delete(share, wait=CLEANUP_SECONDS)
+    for network in list(cloud.shared_file_system.share_networks()):
+        cloud.shared_file_system.delete_share_network(network)
+    for one in security_services_of(cloud):
+        cloud.shared_file_system.delete(f"/security-services/{one.id}")
+
+
+def delete_trusts(user: Connection) -> None:
+    """Delete the trusts of a user, which Headgate keeps for further requests."""
+    api = identity_of(user)
+    for one in list(api.trusts(trustor_user_id=user.current_user_id)):
+        api.delete_trust(one)
+
+
 def delete_workflows(cloud: Connection) -> None:
     """Delete all cron triggers and workflows of a project."""
     for trigger in list(cloud.workflow.cron_triggers()):
@@ -414,6 +463,7 @@ def delete_workflows(cloud: Connection) -> None:
 CLEANUPS: Mapping[str, Callable[[Connection], None]] = {
     "aodh": delete_alarms,
     "barbican": delete_stored_objects,
+    "manila": delete_shares,
     "mistral": delete_workflows,
     "swift": delete_containers,
     "zaqar": delete_queues,

@@ -9,13 +9,15 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.openstack.cloud import OpenStack, Project, alarms_of
+from tests.openstack.alarm_events import send_event
+from tests.openstack.cloud import OpenStack, Project, alarms_of, delete_trusts
 from tests.openstack.crashes import die_after_each, settings_file
+from tests.openstack.headgate import connected_headgate
 from tests.openstack.neutron_stacks import delete as delete_stack
 from tests.openstack.neutron_stacks import physical_ids
 from tests.openstack.observations import drift_of, observing
-from tests.openstack.stacks import create, delete, resource_of, run, update
-from tests.support.program import Http, Program, ServerProcess
+from tests.openstack.stacks import SETTINGS, create, delete, reason, resource_of, run, update
+from tests.support.program import Http, Program, ServerProcess, eventually, template
 
 Json = Any
 __all__ = ["observing", "run"]  # fixtures
@@ -131,3 +133,91 @@ async def test_changes_of_other_clients_are_found_and_repaired(
     assert (await alarms(project))[before["event"]]["severity"] == "low"
     assert await drift_of(observing) == {}
     await delete(observing)
+
+
+def scaled_by(action: Json) -> Json:
+    """A group with a policy that an event alarm signals."""
+    return {
+        "group": {
+            "type": "OS::Heat::AutoScalingGroup",
+            "properties": {
+                "min_size": 1, "max_size": 2, "cooldown": 0,
+                "resource": {"type": "OS::Heat::RandomString"},
+            },
+        },
+        "grow": {
+            "type": "OS::Heat::ScalingPolicy",
+            "properties": {
+                "auto_scaling_group_id": {"get_resource": "group"},
+                "adjustment_type": "change_in_capacity", "scaling_adjustment": 1,
+            },
+        },
+        "overload": alarm(
+            "EventAlarm", event_type="app.overload", alarm_actions=[action],
+            query=[{"field": "traits.app", "op": "eq", "value": "shop"}],
+        ),
+    }  # fmt: skip
+
+
+SIGNALS = {
+    "signed URL": {"get_attr": ["grow", "alarm_url"]},
+    "trust": {"list_join": ["", ["trust+", {"get_attr": ["grow", "signal_url"]}]]},
+}
+
+
+@pytest.mark.parametrize("action", SIGNALS.values(), ids=SIGNALS)
+async def test_an_event_alarm_scales_a_group(
+    run: Program, openstack: OpenStack, project: Project, action: Json
+) -> None:
+    """The notifier of Aodh sends the signal, in the second case with the requester's trust."""
+    outputs = {"size": {"value": {"get_attr": ["group", "current_size"]}}}
+    document = template(scaled_by(action), outputs=outputs)
+    await run.create("s", {}, template=document)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+    async def size() -> int:
+        (output,) = (await run.stack("s"))["outputs"]
+        return int(output["output_value"])
+
+    async def signals() -> list[str]:
+        """The reasons of the events of signals."""
+        reasons = [str(one["resource_status_reason"]) for one in await run.events("s")]
+        return [one for one in reasons if one.startswith("group ")]
+
+    assert await size() == 1
+    url = (await resource_of(run, "s", "grow"))["attributes"]["signal_url"]
+    status = (await run.session.post(url, json={}, headers={"X-Auth-Token": "wrong"})).status
+    assert status == 401
+    await send_event(openstack, "app.overload", app="other", project_id=project.id)
+    await send_event(openstack, "app.overload", app="shop", project_id=project.id)
+    await eventually(signals)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await signals() == ["group is scaled from 1 to 2 (change_in_capacity: 1)"]
+    assert await size() == 2
+    (found,) = (await alarms(project)).values()
+    assert found["state"] == "alarm"
+
+    # The alarm repeats its action; the group has its largest size.
+    await send_event(openstack, "app.overload", app="shop", project_id=project.id)
+
+    async def is_repeated() -> bool:
+        return len(await signals()) == 2
+
+    await eventually(is_repeated)
+    assert await size() == 2
+    await delete(run)
+
+
+async def test_a_refused_trust_has_a_reason_and_is_not_tried_again(
+    database_url: str, openstack: OpenStack, project: Project
+) -> None:
+    """The change acts with a trust, from which Keystone makes no other one."""
+    settings = {**SETTINGS, "auth.keystone.trusts": True}
+    async with connected_headgate(database_url, openstack, project, settings=settings) as run:
+        await run.create("s", scaled_by(SIGNALS["trust"]))
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        assert (await reason(run, "s", "overload")).startswith("Keystone refused the trust")
+        events = [one for one in await run.events("s") if one["resource_name"] == "overload"]
+        assert [one["resource_status"] for one in events] == ["CREATE_IN_PROGRESS", "CREATE_FAILED"]
+        await delete(run)
+    await asyncio.to_thread(delete_trusts, project.cloud)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from keystoneauth1.exceptions import ClientException
-from openstack.connection import Connection
 
-from tests.openstack.cloud import Identity, OpenStack, Project, identity_of
+from tests.openstack.cloud import Identity, OpenStack, Project, delete_trusts, identity_of
 from tests.openstack.headgate import connected_headgate
 from tests.openstack.neutron_stacks import neutron, ref
 from tests.openstack.proxied_region import proxied_region
@@ -55,13 +54,6 @@ async def end_tokens(openstack: OpenStack, identity: Identity) -> str:
             return token if found.status_code == 200 else None
 
     return str(await eventually(lambda: asyncio.to_thread(create_token)))
-
-
-def delete_trusts(user: Connection) -> None:
-    """Delete the trusts of a user, which Headgate keeps for further requests."""
-    api = identity_of(user)
-    for one in list(api.trusts(trustor_user_id=user.current_user_id)):
-        api.delete_trust(one)
 
 
 async def test_a_change_outlasts_its_token(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.openstack.alarm_events import send_event
 from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.openstack_client import environment_of, run_client
 from tests.openstack.stacks import delete, run
@@ -21,6 +22,7 @@ __all__ = ["run"]  # a fixture
 ALL_EXAMPLES = Path(__file__).parents[2] / "examples"
 EXAMPLES = ALL_EXAMPLES / "openstack"
 ROLLING = EXAMPLES / "rolling-web"
+SCALING = EXAMPLES / "scaling-servers" / "scaling-servers.yaml"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,6 +57,35 @@ async def test_a_web_server_is_resized_after_its_confirmation(
     assert (confirmed.status, confirmed.flavor["original_name"]) == ("ACTIVE", "m1.tiny")
     assert (grown.id, grown.size) == (volume.id, 2)
     await delete(run, "web")
+
+
+@pytest.fixture(scope="session")
+def aodh(openstack: OpenStack) -> None:
+    openstack.start("aodh")
+
+
+@pytest.mark.usefixtures("aodh")
+async def test_alarms_scale_a_group_of_servers(
+    run: Program, openstack: OpenStack, project: Project
+) -> None:
+    await openstack_client(run, "stack", "create", "shop", "-t", str(SCALING), "--wait")
+    assert len(list(project.cloud.compute.servers())) == 1
+
+    async def servers_after(event: str, size: int) -> None:
+        await send_event(openstack, event, shop="main", project_id=project.id)
+
+        async def has_size() -> bool:
+            (output,) = (await run.stack("shop"))["outputs"]
+            return bool(output["output_value"] == size)
+
+        await eventually(has_size)
+        assert await run.until_ended("shop") == "UPDATE_COMPLETE"
+        found = await asyncio.to_thread(lambda: list(project.cloud.compute.servers()))
+        assert [one.status for one in found] == ["ACTIVE"] * size
+
+    await servers_after("shop.overload", 2)
+    await servers_after("shop.idle", 1)
+    await delete(run, "shop")
 
 
 async def openstack_client(run: Program, *arguments: str) -> None:

@@ -53,14 +53,14 @@ class ScalingPolicy(InternalType):
         },
         attributes={
             "alarm_url": Attribute(Kind.STRING, "Signal URL with the token in it.", secret=True),
-            "signal_url": Attribute(Kind.STRING, "Signal URL, which requires a token."),
+            "signal_url": Attribute(Kind.STRING, "Signal URL, which requires authentication."),
         },
         signals=True,
     )
 
     def create(self, call: Call) -> Outcome:
         signal_url = call.signal_url
-        attributes = {"alarm_url": signal_url.signed_url, "signal_url": signal_url.url}
+        attributes = {"alarm_url": signal_url.signed_url, "signal_url": signal_url.api_url}
         return Done(call.physical_id or str(call.operation_key), attributes)
 
     def update(self, call: Call) -> Outcome:

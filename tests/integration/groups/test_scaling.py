@@ -77,9 +77,8 @@ async def test_a_signal_scales_the_group_and_updates_its_readers(running: Progra
     assert await running.database.pool.fetchval(stored_signals) == 0
 
 
-async def test_alarm_urls_need_no_token_and_policy_urls_do(
-    running: Program,
-) -> None:
+async def test_alarm_and_signal_urls_scale_the_group(running: Program) -> None:
+    """The signal URL is a request of the API, which authenticates its users in the other modes."""
     await create_group(running)
     url = await output(running, "s", "alarm")
     async with running.session.post(url, json={"current": "alarm"}) as response:
@@ -87,8 +86,10 @@ async def test_alarm_urls_need_no_token_and_policy_urls_do(
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert await output(running, "s", "size") == 3
     url = await output(running, "s", "url")
-    async with running.session.post(url) as response:
-        assert response.status == 401
+    async with running.session.post(url, json={"current": "alarm"}) as response:
+        assert response.status == 200, await response.text()
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await output(running, "s", "size") == 4
 
 
 async def test_a_signal_during_a_change_or_cooldown_scales_nothing_and_its_event_has_the_reason(

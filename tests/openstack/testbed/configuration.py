@@ -456,11 +456,40 @@ def mistral(layout: Layout, broker: str) -> Sections:
 
 def aodh(layout: Layout, broker: str) -> Sections:
     return {
-        "DEFAULT": {"transport_url": broker},
+        # An event is evaluated with the alarms of this moment.
+        "DEFAULT": {"transport_url": broker, "event_alarm_cache_ttl": 0},
         "api": {"auth_mode": "keystone"},
         "database": database(layout, "aodh"),
         "coordination": {"backend_url": f"file://{layout.folder('aodh/locks')}"},
         "service_credentials": authentication(layout),
+        **common(layout),
+    }
+
+
+def manila(layout: Layout, broker: str) -> Sections:
+    """Shares are entries of the database: the driver does nothing, at once."""
+    auth = authentication(layout)
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "my_ip": "127.0.0.1",
+            "host": "testbed",
+            "state_path": layout.folder("manila/state"),
+            "api_paste_config": ENVIRONMENT / "etc/manila/api-paste.ini",
+            "auth_strategy": "keystone",
+            "enabled_share_backends": "nowhere",
+            "enabled_share_protocols": "NFS,CIFS",
+        },
+        "nowhere": {
+            "share_backend_name": "nowhere",
+            "share_driver": "manila.tests.share.drivers.dummy.DummyDriver",
+            "driver_handles_share_servers": "false",
+            "dummy_driver_default_driver_method_delay": 0,
+            "dummy_driver_driver_methods_delays": "create_share:0",
+        },
+        "coordination": {"backend_url": f"file://{layout.folder('manila/locks')}"},
+        "database": database(layout, "manila"),
+        **{name: auth for name in ("nova", "neutron", "cinder", "glance")},
         **common(layout),
     }
 
@@ -512,6 +541,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "octavia": octavia,
     "barbican": barbican,
     "designate": designate,
+    "manila": manila,
     "mistral": mistral,
     "aodh": aodh,
     "zaqar": zaqar,

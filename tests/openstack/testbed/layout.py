@@ -27,6 +27,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "barbican": ("barbican",),
     "designate": ("designate",),
     "heat": ("heat", "heat-cfn"),
+    "manila": ("manila",),
     "mistral": ("mistral",),
     "octavia": ("octavia",),
     "swift": ("swift", "swift-account", "swift-container", "swift-object"),
@@ -35,9 +36,9 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 #: The optional services that an optional service needs.
 NEEDED: Mapping[str, tuple[str, ...]] = {"zaqar": ("swift",)}
 #: Optional services that need none of those that always run, but Keystone.
-INDEPENDENT = ("aodh", "barbican", "designate", "mistral", "swift", "zaqar")
+INDEPENDENT = ("aodh", "barbican", "designate", "manila", "mistral", "swift", "zaqar")
 #: Those of them whose processes need the broker.
-BROKERED = frozenset({"aodh", "barbican", "designate", "mistral"})
+BROKERED = frozenset({"aodh", "barbican", "designate", "manila", "mistral"})
 #: What listens besides the APIs.
 OTHERS = ("designate-mdns", "memcached")
 # Below the ports that Linux gives to clients, so that none is taken between choice and use.
@@ -89,7 +90,7 @@ class Layout:
 
     @property
     def broker(self) -> Path:
-        """Contains the URL of RabbitMQ, to which services publish notifications."""
+        """Contains the URL of RabbitMQ, if it runs."""
         return self.directory / "broker"
 
     def wanted(self, service: str) -> Path:

@@ -30,6 +30,7 @@ OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
     "octavia": (("load-balancer", "octavia", "octavia", ""),),
     "barbican": (("key-manager", "barbican", "barbican", ""),),
     "designate": (("dns", "designate", "designate", ""),),
+    "manila": (("shared-file-system", "manila", "manila", "/v2"),),
     "mistral": (("workflow", "mistral", "mistral", "/v2"),),
     "zaqar": (("messaging", "zaqar", "zaqar", ""),),
     "swift": (("object-store", "swift", "swift", "/v1/AUTH_%(tenant_id)s"),),

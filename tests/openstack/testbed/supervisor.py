@@ -42,6 +42,7 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "octavia": ("octavia",),
     "barbican": ("barbican",),
     "designate": ("designate",),
+    "manila": ("manila",),
     "mistral": ("mistral",),
     "aodh": ("aodh",),
     "zaqar": ("zaqar",),
@@ -64,6 +65,10 @@ select count(*) from heat.service
 COUNT_CENTRALS = """
 select count(*) from designate.service_statuses
  where service_name = 'central' and heartbeated_at >= '{since}'
+"""
+COUNT_SHARE_WORKERS = """
+select count(*) from manila.services
+ where deleted = 'False' and greatest(created_at, coalesce(updated_at, created_at)) >= '{since}'
 """
 COUNT_HOSTS = "select count(*) from nova_api.host_mappings"
 #: Nova keeps the URL of the broker, whose port changes.
@@ -116,7 +121,6 @@ class Supervisor:
             self.layout.started(service).touch()
         self._write_clouds()
         if self.layout.is_complete:
-            self.layout.broker.write_text(self.rabbit.url)
             await asyncio.to_thread(limit_queues, self.rabbit)
         self.layout.ready.write_text(f"{os.getpid()}\n")
         self.report(f"ready: {self.layout.clouds}")
@@ -148,6 +152,7 @@ class Supervisor:
             return False
         self.rabbit.start()
         self.rabbit.end_with_this_process()
+        self.layout.broker.write_text(self.rabbit.url)
         self._has_broker = True
         return True
 
@@ -208,6 +213,8 @@ class Supervisor:
             await self.processes.start(name, command, self._home(service))
         if service == "designate":
             await self._define_pool()
+        if service == "manila":  # the scheduler and the only back end
+            await self._until_count(COUNT_SHARE_WORKERS.format(since=self._since), 2)
         for name in OPTIONAL.get(service, (service,)):
             await self._until_answers(name)
 
@@ -266,6 +273,7 @@ class Supervisor:
             "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
             "barbican": [["barbican-manage", "db", "upgrade"]],
             "designate": [["designate-manage", config, "database", "sync"]],
+            "manila": [["manila-manage", config, "db", "sync"]],
             "mistral": [
                 ["mistral-db-manage", config, "upgrade", "head"],
                 ["mistral-db-manage", config, "populate"],
@@ -289,7 +297,7 @@ class Supervisor:
                 "nova": f"{ENVIRONMENT}/etc/nova/api-paste.ini;{config}",
             }.get(service, config.name),
         }
-        reads_arguments = service in ("cinder", "heat", "octavia")
+        reads_arguments = service in ("cinder", "heat", "manila", "octavia")
         arguments = ["--config-file", str(config)] if reads_arguments else []
         port, requests = self.layout.ports[name], self.layout.requests(name)
         command = web_command(port, module, processes, requests, arguments)
@@ -326,6 +334,7 @@ class Supervisor:
             "heat": ("heat-engine",),
             "octavia": ("octavia-worker",),
             "aodh": ("aodh-listener", "aodh-notifier"),
+            "manila": ("manila-scheduler", "manila-share"),
             "designate": tuple(f"designate-{name}" for name in DNS_WORKERS),
         }
         return {name: console_command(name, config) for name in names.get(service, ())}
@@ -400,6 +409,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
     "octavia": (("octavia", "octavia.wsgi.api", 1),),
     "designate": (("designate", "designate.wsgi.api", 1),),
+    "manila": (("manila", "manila.wsgi.api", 1),),
     "mistral": (("mistral", "mistral.wsgi", 1),),
     "aodh": (("aodh", "aodh.wsgi.api", 1),),
     "zaqar": (("zaqar", "zaqar.transport.wsgi.app", 1),),

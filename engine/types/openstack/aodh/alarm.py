@@ -19,6 +19,7 @@ from engine.types.openstack.aodh.schema import (
 )
 from engine.types.openstack.cloud import Cloud, Session, id_of, object_in, segment
 from engine.types.openstack.object_type import NAME, Mark, ObjectRow, RepairedType, is_alike
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import ALARM
 from engine.words import Json
 
@@ -39,6 +40,8 @@ ACTIONS: Final[Mapping[str, str]] = {
 }
 #: The fields of an alarm that properties of all types set.
 _PLAIN: Final = ("description", "enabled", "repeat_actions", "severity", "time_constraints")
+#: The beginning of the URL of an action that Aodh carries out with a trust.
+_WITH_TRUST: Final = "trust+"
 COMPOSED, ENABLED = "composite_rule", "enabled"
 
 
@@ -87,9 +90,8 @@ class Alarm(RepairedType):
         self, call: Call, session: Session, path: str, fields: Mapping[str, Json]
     ) -> Mapping[str, Json]:
         doing = "create the alarm"
-        return object_in(
-            ALARM, doing, await session.request(ALARM, "POST", path, doing, fields), ""
-        )
+        answer = await _write(session, "POST", path, doing, fields)
+        return object_in(ALARM, doing, answer, "")
 
     async def put(
         self, session: Session, path: str, object_id: str, fields: Mapping[str, Json]
@@ -98,7 +100,7 @@ class Alarm(RepairedType):
         found, doing = await self.get(session, path, object_id), "update the alarm"
         body = {"description": "", **fields, NAME: found.get(NAME)}
         location = f"{path}/{segment(object_id)}"
-        answer = await session.request(ALARM, "PUT", location, doing, body)
+        answer = await _write(session, "PUT", location, doing, body)
         return object_in(ALARM, doing, answer, "")
 
     async def get(self, session: Session, path: str, object_id: str) -> Mapping[str, Json]:
@@ -137,6 +139,26 @@ class Alarm(RepairedType):
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         return is_alike(desired, observed)
+
+
+async def _write(
+    session: Session, method: str, path: str, doing: str, alarm: Mapping[str, Json]
+) -> Json:
+    """Send an alarm. Aodh creates a trust for each action that needs one, and answers with 500 if
+    Keystone refuses it, which no other attempt changes."""
+    try:
+        return await session.request(ALARM, method, path, doing, alarm)
+    except CloudError as error:
+        given = [str(one) for name in ACTIONS for one in alarm.get(name) or ()]
+        needs_trust = any(one.startswith(_WITH_TRUST) for one in given)
+        if not needs_trust or "(HTTP 403)" not in str(error):
+            raise
+        public = "Keystone refused the trust that Aodh creates for an action with trust+"
+        remedy = (
+            "The change itself acts with a trust or an application credential, which cannot create"
+            " others: see `trusts` in [auth.keystone]."
+        )
+        raise CloudError(f"{public}. {remedy}", public=public) from None
 
 
 def _queue_url(queue: Json) -> str:
