@@ -79,7 +79,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_of_service("OS::Blazar", "Blazar", "Host Lease"),
         **_of_service("OS::Ironic", "Ironic", "Port"),
         **_of_service("OS::Magnum", "Magnum", "Bay BayModel Cluster ClusterTemplate"),
-        **_of_service("OS::Manila", "Manila", "SecurityService Share ShareNetwork ShareType"),
         **_of_service("OS::Monasca", "Monasca", "AlarmDefinition Notification", _NO_LONGER),
         **_of_service(
             "OS::Neutron", "firewalls", "Firewall FirewallPolicy FirewallRule", _EXTENSION

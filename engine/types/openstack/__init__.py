@@ -25,6 +25,7 @@ from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.designate import designate_types
 from engine.types.openstack.glance import glance_types
 from engine.types.openstack.keystone import keystone_types
+from engine.types.openstack.manila import manila_types
 from engine.types.openstack.mistral import mistral_types
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
@@ -56,6 +57,7 @@ def openstack_types(
         *swift_types(cloud),
         *barbican_types(cloud),
         *designate_types(cloud),
+        *manila_types(cloud),
         *mistral_types(cloud),
         *zaqar_types(cloud),
         *aodh_types(cloud),

@@ -45,6 +45,13 @@ MESSAGING = Service(
 )
 WORKFLOW = Service("Mistral", ("workflow", "workflowv2"), "/v2")
 ALARM = Service("Aodh", ("alarm", "alarming"), "/v2")
+#: The microversion that Heat uses. Only some lists have links to further pages.
+SHARED_FILE_SYSTEM = Service(
+    "Manila",
+    ("shared-file-system", "sharev2"),
+    limits=False,
+    headers=(("X-OpenStack-Manila-API-Version", "2.13"),),
+)
 #: An endpoint has the version and the account of the project in the URL.
 OBJECT_STORE = Service("Swift", ("object-store",))
 

@@ -29,6 +29,7 @@ SERVICES = (
     "OS::Designate::",
     "OS::Glance::",
     "OS::Keystone::",
+    "OS::Manila::",
     "OS::Mistral::",
     "OS::Neutron::",
     "OS::Nova::",

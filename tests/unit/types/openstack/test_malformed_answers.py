@@ -22,13 +22,15 @@ KEYS = (
     "l7policy", "listener", "loadbalancer", "member", "metering_label", "metering_label_rule",
     "network", "policy", "pool", "port", "port_forwarding", "qos_specs", "quota", "quota_set",
     "rbac_policy", "restore", "router", "rule", "security_group", "security_group_rule",
-    "segment", "server", "server_group", "subnet", "subnetpool", "trunk", "user",
+    "security_service", "segment", "server", "server_group", "share", "share_network",
+    "share_type", "snapshot", "subnet", "subnetpool", "trunk", "user",
     "volume", "volumeAttachment", "volume_type",
 )  # fmt: skip
 #: Other lists than `${KEY}s`.
 LISTS = (
-    "address_scopes", "flavor_access", "instanceActions", "interfaceAttachments", "l7policies",
-    "policies", "qos_specs_list", "rbac_policies", "volume_type_access",
+    "access_list", "address_scopes", "export_locations", "flavor_access", "instanceActions",
+    "interfaceAttachments", "l7policies", "messages", "policies", "qos_specs_list",
+    "rbac_policies", "volume_type_access",
 )  # fmt: skip
 #: Objects without an ID, and with an ID alone.
 OBJECTS: dict[str, Json] = {
@@ -65,7 +67,7 @@ def value_of(known: Property) -> Json:
 FITTING: dict[str, Json] = {
     "cidr": "10.0.0.0/24", "destination": "10.0.0.0/24", "nexthop": "10.0.0.9",
     "ip_version": 4, "protocol": "tcp", "remote_ip_prefix": "10.0.0.0/24", "provider": "luks",
-    "dscp_mark": 0, "interface": "public",
+    "dscp_mark": 0, "interface": "public", "share_protocol": "NFS",
     "network_type": "vlan", "internal_ip_address": "10.0.0.9", "location": "http://h/i",
     "disk_format": "raw", "container_format": "bare", "object_type": "network",
     "action": "access_as_shared", "prefixes": ["10.0.0.0/16"],
@@ -84,6 +86,9 @@ OF_TYPES: dict[str, dict[str, Json]] = {
     "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
     "OS::Designate::RecordSet": {"type": "A"},
+    "OS::Manila::SecurityService": {"type": "ldap"},
+    "OS::Manila::Share": {"access_rules": [{"access_type": "ip", "access_to": "10.0.0.9"}]},
+    "OS::Manila::ShareNetwork": {"neutron_subnet": ID, "security_services": [ID]},
     "OS::Mistral::CronTrigger": {"pattern": "0 0 * * *"},
     "OS::Mistral::Workflow": {"type": "direct", "tasks": [{"name": "a", "action": "b"}]},
     "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},

@@ -15,6 +15,7 @@ TABLED = (
     "OS::Barbican::",
     "OS::Designate::",
     "OS::Keystone::",
+    "OS::Manila::",
     "OS::Mistral::",
     "OS::Neutron::",
     "OS::Octavia::",
