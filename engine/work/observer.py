@@ -792,7 +792,11 @@ def _observed_resource(
     recorded: RecordedResource, observation: Observation, endpoint: Endpoint, found_by: FoundBy
 ) -> ObservedResource:
     """The row of an observation, without secrets."""
-    if observation.state is ObservedState.PRESENT:
+    # The next update repeats one that failed, unless there is nothing to update.
+    repeated = not recorded.applied and observation.state in (
+        ObservedState.CHANGED, ObservedState.DEGRADED
+    )  # fmt: skip
+    if observation.state is ObservedState.PRESENT or repeated:
         return ObservedResource(recorded.stack_id, recorded.id, recorded.updated_at, None)
     reason = _shown_reason(observation, hidden=recorded.has_secrets)
     return ObservedResource(

@@ -44,7 +44,9 @@ class Things:
 
     async def change(self, request: web.Request) -> web.Response:
         self.requests["update"] += 1
-        thing = self.objects[request.match_info["id"]]
+        thing = self.objects.get(request.match_info["id"])
+        if thing is None:
+            return web.Response(status=404)
         thing.update(await request.json())
         response = web.json_response(thing)
         if self.relapses > 0:

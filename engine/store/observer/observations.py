@@ -17,7 +17,8 @@ from engine.words import FoundBy, Json, ObservedState
 #: $1, $2: stacks, and the ID after which the page starts in each; of reported changes, stacks and
 #: IDs. $3: its length. $4: bytes of large properties and attributes after which it ends. Sorted by
 #: stack and ID, so that only the last stack can have more. Resources with an operation that runs or
-#: failed are left out, because their recorded state is not certain.
+#: failed are left out, because their recorded state is not certain; but after a failed update, the
+#: physical resource may be missing. applied: the recorded state was applied.
 _read_page = """
 with page as materialized (
     select r.stack_id, r.id, r.bytes
@@ -26,7 +27,8 @@ with page as materialized (
          select c.stack_id, c.id, c.bytes from resource c
           where c.stack_id = w.stack_id and c.id {compared} w.id
             and c.physical_id is not null and c.replaced_by is null
-            and c.status = 'COMPLETE' and c.action not in ('INIT', 'DELETE', 'SUSPEND')
+            and c.action not in ('INIT', 'DELETE', 'SUSPEND')
+            and (c.status = 'COMPLETE' or c.status = 'FAILED' and c.action = 'UPDATE')
             and not exists (select from node n
                              where n.stack_id = c.stack_id and n.resource_id = c.id
                                and n.traversal = (select traversal from stack where id = w.stack_id)
@@ -39,7 +41,8 @@ with page as materialized (
       from page
 )
 select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.attributes,
-       r.updated_at, r.masked_properties is not null as has_secrets, clock_timestamp() as now
+       r.updated_at, r.masked_properties is not null as has_secrets, clock_timestamp() as now,
+       r.status = 'COMPLETE' as applied
   from fitting f
  cross join lateral (select * from resource
                       where stack_id = f.stack_id and id = f.id offset 0) r
@@ -112,7 +115,8 @@ ENCRYPTED = ("properties", "data", "attributes")
 
 @dataclass(frozen=True, slots=True)
 class RecordedResource:
-    """The recorded state of a resource, decrypted. now: the database's time."""
+    """The recorded state of a resource, decrypted. now: the database's time. applied: False: its
+    last update failed."""
 
     stack_id: UUID
     id: UUID
@@ -125,6 +129,7 @@ class RecordedResource:
     updated_at: datetime
     has_secrets: bool
     now: datetime
+    applied: bool = True
 
 
 @dataclass(frozen=True, slots=True)

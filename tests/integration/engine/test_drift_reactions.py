@@ -1,7 +1,6 @@
 """What convergence policies do about drift: events, and repairs within a limit."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -422,55 +421,6 @@ async def keep_observing(run: Program) -> None:
     while True:
         await observer.observe_due()
         await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize("seed", range(3))
-async def test_random_changes_are_repaired_until_real_and_desired_state_agree(
-    run: Program, things: Things, seed: int
-) -> None:
-    """Changes of the service and of the template, in any order, with a service that fails."""
-    chance = random.Random(seed)
-    policy = REPAIR | {"repairs_per_day": 1000}
-    sizes = dict.fromkeys("abcd", 1)
-
-    def resources() -> Json:
-        return {name: thing(things, size) for name, size in sizes.items()}
-
-    await created(run, resources(), policy)
-    observer = observer_of(run)
-    for _ in range(6):
-        if things.faults:
-            things.faults = []
-            await run.act("s", "observe")  # ends the pause of the endpoint
-            await observe(run, observer)
-            await run.until_ended("s")
-        # Nothing differs, so that an update does not fail.
-        sizes[chance.choice("abcd")] = chance.randint(1, 4)
-        await put(run, "s", resources(), environment={"convergence": policy})
-        assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
-        for _ in range(chance.randint(1, 4)):
-            ids_now = list(things.objects)
-            match chance.choice(["delete", "change", "recreate"]):
-                case "delete" if ids_now:
-                    del things.objects[chance.choice(ids_now)]
-                case "change" if ids_now:
-                    things.objects[chance.choice(ids_now)]["size"] = chance.randint(5, 9)
-                case "recreate" if ids_now:
-                    old = things.objects.pop(chance.choice(ids_now))
-                    again = f"again-{old['id']}"
-                    things.objects[again] = old | {"id": again}
-        things.faults = [503] if chance.random() < 0.3 else []
-        await observe(run, observer)
-        await run.until_ended("s")
-    things.faults = []
-    assert (await run.stack("s"))["stack_status"].endswith("_COMPLETE"), await run.events("s")
-    await run.act("s", "observe")  # ends the pause of the endpoint
-    for _ in range(3):
-        await observe(run, observer)
-        await run.until_ended("s")
-    assert await drift_of(run) == []
-    physical = await ids(run)
-    assert {name: things.objects[physical[name]]["size"] for name in sizes} == sizes
 
 
 @pytest.mark.parametrize(

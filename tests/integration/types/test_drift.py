@@ -12,7 +12,7 @@ import pytest
 
 from engine.store.database import Database
 from tests.support import forks
-from tests.support.changes import expect_error, observed
+from tests.support.changes import expect_error, observed, put
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
 from tests.support.program import Json, Program, program
 
@@ -494,6 +494,27 @@ async def test_resources_of_nested_stacks_are_observed_and_repaired(
     await run.update("s", converge=True)
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
     assert len(things.objects) == 3 and states(await observed(run)) == {}
+
+
+async def test_an_object_that_was_gone_before_an_update_failed_is_created_again(
+    run: Program, things: Things
+) -> None:
+    before = await created(run, {name: thing(things) for name in "abc"})
+    del things.objects[before["a"]]
+    # The update of `b` fails for another reason; its object exists.
+    things.objects[before["b"]]["state"] = "broken"
+    await put(run, "s", {name: thing(things, 4) for name in "abc"})
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    failed = await run.resources("s")
+    assert {failed[name]["resource_status"] for name in "ab"} == {"UPDATE_FAILED"}
+    things.objects[before["b"]]["state"] = "ready"
+    assert states(await observed(run)) == {"a": "missing"}
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    after = await ids(run)
+    assert set(things.objects) == set(after.values()) and before["a"] not in things.objects
+    assert {one["size"] for one in things.objects.values()} == {4}
+    assert states(await observed(run)) == {}
 
 
 async def test_a_resource_that_changes_meanwhile_is_not_shown(run: Program, things: Things) -> None:
