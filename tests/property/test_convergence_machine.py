@@ -1,8 +1,8 @@
 """Real and desired state as a Hypothesis state machine, on the real store and a real service.
 
 Objects of the service are deleted, changed and created again under another ID, the service fails
-and throttles, and the template changes, in any order; the observer looks whenever the machine says so,
-and its policy repairs. At the end nothing changes any more, and the observer looks until it is
+and throttles, and the template changes, in any order. The observer looks whenever the machine says
+so, and its policy repairs. At the end nothing changes any more, and the observer looks until it is
 quiet: then the recorded, the desired and the real state agree, and objects that the stack does not
 own are as they were.
 """
