@@ -26,6 +26,7 @@ HEREDOC = re.compile(r"^cat > (\S+) <<'EOF'\n(.*?)^EOF\n", re.M | re.S)
 CODE = re.compile(r"\bexit code is `?(\d)`?")
 EXPORT = re.compile(r"export (\w+)=")
 DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
+SECRET = re.compile(r"\bwhsec_[A-Za-z0-9+/=]+")
 #: The server and the environment are the test's own.
 SET_UP = ("make setup", ".venv/bin/headgate serve", "headgate serve", "export PATH", "echo $?")
 #: What needs a terminal, a second server or a folder of all users.
@@ -209,23 +210,28 @@ def commands(page: str) -> Iterator[Command | File]:
 class Reader:
     """A reader at a shell, who waits where a change takes its time."""
 
-    def __init__(self, server: ServerProcess, project: str, names: Mapping[str, str]) -> None:
+    def __init__(self, url: str, project: str, names: Mapping[str, str]) -> None:
         self._names = {**REPLACED, **names}
-        self._environment = os.environ | {
-            "HEADGATE_URL": server.url,
+        self.environment = os.environ | {
+            "HEADGATE_URL": url,
             "HEADGATE_PROJECT": project,
             "OS_AUTH_TYPE": "none",
-            "OS_ENDPOINT": f"{server.url}/v1/{project}",
+            "OS_ENDPOINT": f"{url}/v1/{project}",
             "COLUMNS": "200",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
-        self._digest = ""
+        self._digest, self._secret = "", ""
 
-    def execute(self, command: Command) -> None:
-        text = command.text
+    def fill_in(self, text: str) -> str:
+        """The command with what the reader writes for placeholders: also the digest and the secret
+        that an earlier command has printed."""
         for old, new in self._names.items():
             text = text.replace(old, new)
         text = DIGEST.sub(lambda _: self._digest, text)
+        return text.replace("whsec_...", self._secret)
+
+    def execute(self, command: Command) -> None:
+        text = self.fill_in(command.text)
         end, pauses = time.monotonic() + PATIENCE, intervals()
         while True:
             done = self._run(text)
@@ -235,19 +241,20 @@ class Reader:
             time.sleep(next(pauses))
         assert done.returncode == command.code, (text, done.stdout, done.stderr)
         if variable := EXPORT.match(text):
-            self._environment[variable[1]] = done.stdout
+            self.environment[variable[1]] = done.stdout
         if command.shown:
             assert is_shown(done.stdout, command.shown), (text, done.stdout)
         self._digest = "".join(DIGEST.findall(done.stdout)[-1:]) or self._digest
+        self._secret = "".join(SECRET.findall(done.stdout)[-1:]) or self._secret
 
     def _run(self, text: str) -> subprocess.CompletedProcess[str]:
         if variable := EXPORT.match(text):
             text = f'{text}; printf %s "${variable[1]}"'
         words = shlex.split(text, comments=True)
         if words[0] == "headgate" and not {"|", ">"} & {*words}:
-            return forks.run(words[1:], self._environment)
+            return forks.run(words[1:], self.environment)
         return subprocess.run(
-            ["bash", "-c", text], env=self._environment, capture_output=True, text=True,
+            ["bash", "-c", text], env=self.environment, capture_output=True, text=True,
             timeout=PATIENCE, check=False,
         )  # fmt: skip
 
@@ -270,7 +277,7 @@ def test_each_command_works_as_the_page_says(
 ) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    reader = Reader(server, f"guide-{GUIDES.index(guide)}", guide.names)
+    reader = Reader(server.url, f"guide-{GUIDES.index(guide)}", guide.names)
     before = dict(guide.before)
     executed = 0
     for one in commands((DOCS / guide.page).read_text()):

@@ -24,7 +24,7 @@ class Things:
     to delete before the second page of a list. gate: lists wait for it. relapses: after so many
     updates, the object changes again."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str = "") -> None:
         self.objects: dict[str, dict[str, Json]] = {}
         self.requests: Counter[str] = Counter()
         self.faults: list[int | str] = []
@@ -32,7 +32,7 @@ class Things:
         self.between_pages: list[str] = []
         self.gate: asyncio.Event | None = None
         self.relapses = 0
-        self.url = ""
+        self.url = url
         self._number = 0
 
     async def create(self, request: web.Request) -> web.Response:

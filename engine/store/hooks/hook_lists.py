@@ -22,7 +22,7 @@ HOOK_PAGE = """cross join lateral (
             or h.assigned = any ($8)
             or (h.rule -> 'answer_by' is null or h.rule -> 'answer_by' ?| $8
                 or h.escalated_at is not null and h.rule #> '{escalate,to}' ?| $8)
-               and not (h.rule ->> 'exclude' = 'requester'
+               and not (coalesce(h.rule ->> 'exclude', '') = 'requester'
                         and (coalesce(nullif(h.requested_by_id, ''), 'name:' || h.requested_by)
                                  = any ($9)
                              or coalesce(h.rule -> 'excluded' ?| $9, false)))

@@ -66,6 +66,22 @@ async def test_only_named_approvers_answer_and_refused_ones_are_recorded(
     assert await audit_log(run, hook) == [("refused", "eve"), ("continue", "bob")]
 
 
+async def test_requesters_find_the_hooks_of_their_changes_that_they_may_answer(
+    run: Program,
+) -> None:
+    """A rule without `exclude` lets the requester answer."""
+    body = {"stack_name": "s", "environment": hook_rule(),
+            "template": {"heat_template_version": "2018-08-31", "resources": {"a": thing()}}}  # fmt: skip
+    for user in ("ann", ""):
+        name = {"stack_name": f"s{user}"}
+        headers = identity_headers(user)
+        assert (await run.call("POST", "/stacks", body | name, headers=headers))[0] == 201
+        (hook,) = await run.waiting_hooks(name["stack_name"])
+        path = f"/hooks?state=waiting&mine=true&stack={name['stack_name']}"
+        _, found = await run.call("GET", path, headers=headers)
+        assert [one["id"] for one in found["hooks"]] == [hook["id"]]
+
+
 async def test_an_excluded_requester_may_not_answer(run: Program) -> None:
     body = {"stack_name": "s", "environment": hook_rule(exclude="requester"),
             "template": {"heat_template_version": "2018-08-31", "resources": {"a": thing()}}}  # fmt: skip

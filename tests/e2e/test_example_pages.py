@@ -1,0 +1,422 @@
+"""The commands of pages that start servers and programs of their own, executed as written.
+
+Each section of a page has its own copy of the examples, with free ports in place of those of the
+page. A server or program that the page starts in a terminal of its own runs until the section ends.
+"""
+
+import asyncio
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+from tests.e2e.test_guides import DOCS, Command, File, Reader, commands
+from tests.e2e.test_readme import ROOT
+from tests.support.http_things import Things, serve_things, thing
+from tests.support.ports import free_port
+from tests.support.postgres import copy_cluster, open_directory
+from tests.support.program import PATIENCE, intervals
+from tests.support.rabbit import Rabbit
+
+#: Of the server, and of the programs of the examples.
+PORT = re.compile(r"\b(?:8004|900[0-9])\b")
+SERVE = "headgate serve"
+#: In a terminal of its own.
+PROGRAM = re.compile(r"(?:SECRET=\S+ *)?python (examples/\S+)")
+LISTENS = re.compile(r'"--port", type=int, default=(\d+)')
+WEBHOOK = re.compile(r"--webhook \S+?:(\d+)")
+BLOCK_OF_SETTINGS = re.compile(r"^```toml\n(.*?)^```", re.M | re.S)
+REJECTED = "# rejected"
+#: The exit code of a command whose change has failed.
+FAILED = 3
+
+GUARD = "how-to/guard-every-stack.md"
+POLICIES = "../examples/policies/README.md"
+LISTENERS = "../examples/listeners/README.md"
+RESIZE = "../examples/resize/README.md"
+
+#: The ID of the hook that waits.
+HOOK = (
+    "$(headgate hook list --json |"
+    " python -c 'import json, sys; print(json.load(sys.stdin)[0][\"id\"])')"
+)
+OWNER_TAG = (
+    "headgate serve --config examples/policies/owner_tag.toml",
+    "SECRET=whsec_b3duZXJzLW93bmVycy1vd25lcnM= python examples/policies/owner_tag.py"
+    " --types OS::Heat::None --tag metadata.owner",
+)
+#: Outside of the change window: these days include neither today nor tomorrow in any time zone.
+OTHER_DAYS = "wed-thu" if time.gmtime().tm_wday in (5, 6, 0) else "sat-sun"
+UNTIL_WAITING = "headgate hook list -o name | grep ."
+#: Stop the programs, but not the server.
+STOP = "stop programs"
+FIRST = "headgate stack create first -t examples/first-stack.yaml -e examples/first-env.yaml"
+CHECK = File("check.sh", "#!/bin/sh\ngrep -q pre-create && echo checked\n")
+
+
+@dataclass(frozen=True)
+class Section:
+    """The introduction of a page, and the section whose heading begins with `title`, if any.
+
+    before, after: what the reader does before, and after, the command that begins so. names,
+    left_out: see `Guide`.
+    """
+
+    page: str
+    title: str
+    before: Mapping[str, Sequence[str | File]] = field(default_factory=dict)
+    after: Mapping[str, Sequence[str | File]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        introduction, *sections = re.split(r"^## ", (DOCS / self.page).read_text(), flags=re.M)
+        if not self.title:
+            return introduction
+        (found,) = (one for one in sections if one.startswith(self.title))
+        return f"{introduction}\n## {found}"
+
+
+SECTIONS = (
+    Section(GUARD, "Test a rule", before={
+        "headgate hook list": [
+            *OWNER_TAG,
+            "headgate stack create first -t examples/policies/owner_tag.yaml -P owner=bob --wait",
+        ],
+    }, names={
+        "STACK": "first",
+        "NAME/ID": "first/$(headgate stack show first --json |"
+        " python -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])')",
+    }),
+    Section(GUARD, "Verify", before={"headgate stack create": OWNER_TAG}),
+    Section(POLICIES, "owner_tag.py"),
+    Section(POLICIES, "licenses.py", before={
+        "headgate stack update two": [
+            "until curl -s http://127.0.0.1:9002/ | grep '\"taken\": 0'; do sleep 0.1; done",
+        ],
+    }),
+    Section(POLICIES, "change_window.py", before={
+        "headgate why": [UNTIL_WAITING],
+    }, after={"curl": ["headgate watch first"]}, names={
+        "--days mon-fri": f"--days {OTHER_DAYS}", "HOOK": HOOK,
+    }),
+    Section(RESIZE, "", names={
+        "pip install": "pip install -q --disable-pip-version-check --target plugins",
+    }),
+    Section(LISTENERS, "inbox.sh", before={
+        "examples/listeners/inbox.sh": [FIRST, UNTIL_WAITING],
+    }, after={"examples/listeners/inbox.sh 6f1c...": ["headgate watch first"]}, names={
+        "6f1c...": HOOK,
+    }),
+)  # fmt: skip
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+DRIFT_PAGE, IMPORT_PAGE = "how-to/repair-drift.md", "how-to/import-existing-resources.md"
+HTTP_PAGE = "how-to/manage-anything-over-http.md"
+SERVE_HTTP = (
+    File("headgate.toml", '[resource_types.http]\nenabled = true\nallow = ["127.0.0.0/8"]\n'),
+    "headgate serve --config headgate.toml",
+)
+DRIFTING = {
+    "heat_template_version": "2018-08-31",
+    "resources": dict.fromkeys(("queue", "db_a"), thing(Things("THINGS"))),
+}
+OBSERVE = "headgate stack observe web --wait"
+#: The page's policy that holds drift, for everyone.
+HOLD = "convergence:\n  observe: {every: 10m}\n  on_drift: hold\n"
+
+
+def id_of(resource: str) -> str:
+    """The physical ID of a resource of the stack `web`."""
+    path = f"headgate resource show web {resource} --json"
+    return f"$({path} | python -c 'import json, sys; print(json.load(sys.stdin)[\"physical_resource_id\"])')"
+
+
+def drift(resource: str, size: int) -> str:
+    """Another program changes the object."""
+    return (
+        "curl --fail-with-body -X PUT -H 'Content-Type: application/json'"
+        f" -d '{{\"size\": {size}}}' THINGS/things/{id_of(resource)}"
+    )
+
+
+THINGS_SECTIONS = (
+    Section(DRIFT_PAGE, "Find drift", before={OBSERVE: [
+        *SERVE_HTTP,
+        File("web.json", json.dumps(DRIFTING)),
+        "headgate stack create web -t web.json --wait",
+        drift("queue", 5),
+    ]}),
+    Section(DRIFT_PAGE, "Observe at intervals", before={
+        "headgate token create": [
+            *SERVE_HTTP,
+            File("web.json", json.dumps(DRIFTING)),
+            File("hold.yaml", HOLD),
+            "headgate stack create web -t web.json -e hold.yaml --wait",
+        ],
+        "headgate hook show": [drift("queue", 5), OBSERVE],
+        "headgate hook adopt": [
+            "until headgate stack show web --json | grep UPDATE_COMPLETE; do sleep 0.1; done",
+            drift("queue", 6), OBSERVE,
+        ],
+    }, left_out=("openstack", "headgate observation-credential"), names={
+        "web-7f3a": id_of("queue"),
+    }),
+    Section(DRIFT_PAGE, "Repair drift", before={
+        "headgate stack converge web --dry-run": [
+            *SERVE_HTTP,
+            File("web.json", json.dumps(DRIFTING)),
+            "headgate stack create web -t web.json --wait",
+            drift("db_a", 5), OBSERVE,
+        ],
+        "headgate stack converge web --only 'db*' --plan": [
+            drift("db_a", 6), OBSERVE, "headgate stack converge web --only 'db*' --dry-run",
+        ],
+        "headgate stack converge web --rounds": [drift("queue", 7)],
+    }, names={"DIGEST": "0" * 64}),
+    Section(IMPORT_PAGE, "Import an object", before={"headgate stack from-resources": [
+        *SERVE_HTTP,
+        File("site.yaml", blocks(IMPORT_PAGE, "yaml")[0]),
+        "curl --fail-with-body -H 'Content-Type: application/json' -d '{\"size\": 1}' THINGS/things",
+    ]}, names={
+        "/sites": "/things", "17=site.yaml": "17=site.yaml --yes", "17": "t1",
+    }),
+)  # fmt: skip
+
+
+#: Also those that tests below execute with a broker.
+ALL_SECTIONS = (
+    *SECTIONS, *THINGS_SECTIONS, Section(HTTP_PAGE, "Verify"), Section(LISTENERS, "listener.py"),
+)  # fmt: skip
+
+
+class Terminals:
+    """The reader's terminals: one for commands, and one for each server or program."""
+
+    def __init__(self, folder: Path, stack: ExitStack, names: Mapping[str, str]) -> None:
+        self._folder, self._stack = folder, stack
+        self._ports: dict[str, str] = {}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        for file in (folder / "examples").rglob("*.*"):
+            if file.suffix in {".py", ".toml", ".sh"}:
+                file.write_text(self.own_ports(file.read_text()))
+        port = self.own_ports("8004")
+        self._url = f"http://127.0.0.1:{port}"
+        self._reader = Reader(self._url, "default", names)
+        # As if it were installed where `pip install` installs.
+        more = {
+            "HEADGATE_SERVER__LISTEN": f"127.0.0.1:{port}",
+            "PYTHONPATH": str(folder / "plugins"),
+        }
+        self._reader.environment |= more
+
+    def own_ports(self, text: str) -> str:
+        return PORT.sub(lambda found: self._port(found[0]), text)
+
+    def _port(self, port: str) -> str:
+        if port not in self._ports:
+            self._ports[port] = str(free_port())
+        return self._ports[port]
+
+    def take_step(self, step: str | File | Command) -> None:
+        if isinstance(step, File):
+            file = self._folder / step.name
+            file.write_text(self.own_ports(self._reader.fill_in(step.content)))
+            file.chmod(0o755)
+            return
+        if step == STOP:
+            for name in [name for name in self._running if name != SERVE]:
+                stop(self._running.pop(name))
+            return
+        command = step if isinstance(step, Command) else Command(step)
+        text = self.own_ports(self._reader.fill_in(command.text))
+        if text.startswith(SERVE):
+            copy_cluster(self._folder / "headgate-data")
+            self._start(SERVE, text, lambda _: self._serves())
+        elif program := PROGRAM.match(text):
+            self._start(program[1], text, lambda log: self._listens(program[1], text, log))
+        else:
+            code = FAILED if REJECTED in text else command.code
+            self._reader.execute(Command(text, command.shown, code))
+
+    def _start(self, name: str, text: str, is_ready: Callable[[str], bool]) -> None:
+        """Run it until the end, or until it is started in another way."""
+        if (former := self._running.pop(name, None)) is not None:
+            stop(former)
+        log = self._stack.enter_context((self._folder / f"{len(self._running)}.log").open("w+b"))
+        running = self._running[name] = subprocess.Popen(
+            ["bash", "-c", text.partition(" #")[0]], cwd=self._folder, stdout=log, stderr=log,
+            env=self._reader.environment, start_new_session=True,
+        )  # fmt: skip
+        self._stack.callback(stop, running)
+        end, pauses = time.monotonic() + PATIENCE, intervals()
+        logged = ""
+        while not is_ready(logged):
+            assert running.poll() is None and time.monotonic() < end, (text, logged)
+            time.sleep(next(pauses))
+            logged = Path(log.name).read_text()
+
+    def _serves(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._url}/readyz", timeout=PATIENCE):
+                return True
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    def _listens(self, script: str, text: str, logged: str) -> bool:
+        """At its port; or, as it logs, to a queue or a stream."""
+        found = WEBHOOK.search(text) or LISTENS.search((self._folder / script).read_text())
+        if found is None:
+            return "listening to" in logged
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", int(found[1]))) == 0
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    process.wait(PATIENCE)
+
+
+@contextmanager
+def open_terminals(
+    monkeypatch: pytest.MonkeyPatch, names: Mapping[str, str]
+) -> Iterator[Terminals]:
+    with open_directory() as folder, ExitStack() as stack:
+        monkeypatch.chdir(folder)
+        yield Terminals(folder, stack, names)
+
+
+def follow(section: Section, terminals: Terminals) -> None:
+    before, after = dict(section.before), dict(section.after)
+    executed = 0
+    for one in commands(section.text):
+        if isinstance(one, Command) and one.text.startswith(("export PATH", *section.left_out)):
+            continue
+        for start in [start for start in before if begins(one, start)]:
+            for step in before.pop(start):
+                terminals.take_step(step)
+        terminals.take_step(one)
+        for start in [start for start in after if begins(one, start)]:
+            for step in after.pop(start):
+                terminals.take_step(step)
+        executed += 1
+    assert executed
+    assert not before and not after, "no command of the page begins so"
+
+
+def begins(one: Command | File, start: str) -> bool:
+    return isinstance(one, Command) and one.text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    "section", SECTIONS, ids=lambda one: f"{Path(one.page).parts[-2]}-{one.title or 'page'}"
+)
+def test_each_command_works_as_the_page_says(
+    section: Section, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_terminals(monkeypatch, section.names) as terminals:
+        if section.page == LISTENERS:
+            terminals.take_step(settings_of_listeners())
+        follow(section, terminals)
+
+
+@contextmanager
+def run_things() -> Iterator[Things]:
+    """A service with objects, in a thread of its own."""
+    started, ended = Queue[Things](), threading.Event()
+
+    async def serve() -> None:
+        async with serve_things() as things:
+            started.put(things)
+            await asyncio.to_thread(ended.wait)
+
+    with ThreadPoolExecutor(1) as threads:
+        serving = threads.submit(asyncio.run, serve())
+        try:
+            yield started.get(timeout=PATIENCE)
+        finally:
+            ended.set()
+            serving.result(PATIENCE)
+
+
+@pytest.mark.parametrize("section", THINGS_SECTIONS, ids=lambda one: one.title or "page")
+def test_each_command_works_with_an_http_service(
+    section: Section, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with run_things() as things:
+        names = {"THINGS": things.url, "https://sites.example.org": things.url, **section.names}
+        with open_terminals(monkeypatch, names) as terminals:
+            follow(section, terminals)
+
+
+async def test_the_queue_of_the_page_is_created_in_rabbitmq(
+    rabbit: Rabbit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings and the template of the page, with the broker of the test."""
+    section = Section(HTTP_PAGE, "Verify", names={
+        "https://rabbit.example.org:15671": rabbit.management_url,
+        "/etc/headgate/rabbit.secret": "rabbit.secret",
+        '"headgate"': '"guest"', '["demo"]': '["default"]', '["10.20.0.0/16"]': '["127.0.0.0/8"]',
+        "STACK": "queues",
+    }, before={"headgate stack show": [
+        File("rabbit.secret", "guest"),
+        File("headgate.toml", blocks(HTTP_PAGE, "toml")[0]),
+        File("queues.yaml", blocks(HTTP_PAGE, "yaml")[0]),
+        "headgate serve --config headgate.toml",
+        "headgate stack create queues -t queues.yaml --wait",
+    ]})  # fmt: skip
+    with open_terminals(monkeypatch, section.names) as terminals:
+        follow(section, terminals)
+        terminals.take_step("headgate stack delete queues --yes --wait")
+
+
+def settings_of_listeners(more: str = "") -> File:
+    found = BLOCK_OF_SETTINGS.search((DOCS / LISTENERS).read_text())
+    assert found
+    return File("headgate.toml", f"{found[1]}{more}")
+
+
+async def test_a_listener_answers_over_each_channel(
+    rabbit: Rabbit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other: each answers the hook of a new stack. The last one also answers a hook
+    that waited before."""
+    listeners = ("SECRET=", "python examples/listeners/listener.py --amqp",
+                 "python examples/listeners/listener.py --stream")  # fmt: skip
+    names = ("web", "amqp", "stream")
+    after = {
+        start: [FIRST.replace("first ", f"{name} ", 1), f"headgate watch {name}"]
+        for start, name in zip(listeners, names, strict=True)
+    }
+    before = {listeners[2]: [STOP, FIRST]}
+    after[listeners[2]].append("headgate watch first")
+    section = Section(LISTENERS, "listener.py", before, after, names={
+        "amqp://guest:guest@127.0.0.1/": rabbit.url,
+    })  # fmt: skip
+    with open_terminals(monkeypatch, section.names) as terminals:
+        amqp = f'[channels.amqp]\nurl = "{rabbit.url}"\n'
+        for step in (settings_of_listeners(amqp), CHECK):
+            terminals.take_step(step)
+        follow(section, terminals)
