@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.openstack import neutron_stacks, stacks
-from tests.openstack.cloud import OpenStack, Project
+from tests.openstack.cloud import OpenStack, Project, alarms_of
 from tests.openstack.crashes import die_after_each, settings_file
 from tests.openstack.neutron_stacks import attributes, ended, physical_ids, ref, update
 from tests.openstack.observations import drift_of, observing
@@ -223,3 +223,48 @@ async def test_an_unknown_name_is_refused_with_the_nearest_one(
     status, response = await run.call("POST", "/stacks", body)
     assert status == 400
     assert "Unable to find loadbalancer with name or id 'wep'" in response["error"]["message"]
+
+
+@pytest.fixture(scope="session")
+def aodh(openstack: OpenStack) -> None:
+    openstack.start("aodh")
+
+
+@pytest.mark.usefixtures("aodh")
+async def test_an_alarm_watches_the_members_of_a_pool(
+    run: Program, project: Project, subnet: str
+) -> None:
+    """The template names the pool, and Aodh gets its ID. The action needs a trust."""
+    made = {
+        "lb": octavia_resource("LoadBalancer", vip_subnet=subnet),
+        **{
+            name: octavia_resource(
+                "Pool", name=name, loadbalancer=ref("lb"), protocol="TCP",
+                lb_algorithm="ROUND_ROBIN",
+            )
+            for name in ("web", "other")
+        },
+    }  # fmt: skip
+    await create(run, made)
+    pools = await physical_ids(run)
+    watched = {
+        "pool": "web",
+        "stack": {"get_param": "OS::stack_id"},
+        "autoscaling_group_id": "group",
+        "alarm_actions": ["trust+heat://"],
+    }
+    made["alarm"] = {"type": "OS::Aodh::LBMemberHealthAlarm", "properties": watched}
+    assert await update(run, made) == "UPDATE_COMPLETE"
+    before = (await physical_ids(run))["alarm"]
+    stack_id = (await run.stack("s"))["id"]
+    (found,) = await asyncio.to_thread(alarms_of, project.cloud)
+    assert found.fields["loadbalancer_member_health_rule"] == {
+        "pool_id": pools["web"], "stack_id": stack_id, "autoscaling_group_id": "group",
+    }  # fmt: skip
+    watched |= {"pool": "other", "autoscaling_group_id": "another"}
+    assert await update(run, made) == "UPDATE_COMPLETE"
+    (found,) = await asyncio.to_thread(alarms_of, project.cloud)
+    rule = found.fields["loadbalancer_member_health_rule"]
+    assert (rule["pool_id"], rule["autoscaling_group_id"]) == (pools["other"], "another")
+    assert (found.id, found.fields["alarm_actions"]) == (before, ["trust+heat:"])
+    await delete(run)

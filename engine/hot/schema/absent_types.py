@@ -71,11 +71,7 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
                 "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
             },
         ),
-        **_of_service(
-            "OS::Aodh",
-            "Aodh",
-            "Alarm CombinationAlarm LBMemberHealthAlarm",
-        ),
+        **_of_service("OS::Aodh", "Aodh", "Alarm CombinationAlarm"),
         **_of_service("OS::Blazar", "Blazar", "Host Lease"),
         **_of_service("OS::Ironic", "Ironic", "Port"),
         **_of_service("OS::Magnum", "Magnum", "Bay BayModel Cluster ClusterTemplate"),

@@ -14,11 +14,13 @@ from engine.types.openstack.aodh.schema import (
     BY_RESOURCES,
     COMPOSITE,
     EVENT,
+    MEMBER_HEALTH,
     PROMETHEUS,
     RESOURCES,
 )
 from engine.types.openstack.cloud import Cloud, Session, id_of, object_in, segment
 from engine.types.openstack.object_type import NAME, Mark, ObjectRow, RepairedType, is_alike
+from engine.types.openstack.octavia.lookups import POOLS
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import ALARM
 from engine.words import Json
@@ -42,7 +44,7 @@ ACTIONS: Final[Mapping[str, str]] = {
 _PLAIN: Final = ("description", "enabled", "repeat_actions", "severity", "time_constraints")
 #: The beginning of the URL of an action that Aodh carries out with a trust.
 _WITH_TRUST: Final = "trust+"
-COMPOSED, ENABLED = "composite_rule", "enabled"
+COMPOSED, ENABLED, POOL = "composite_rule", "enabled", "pool"
 
 
 class Alarm(RepairedType):
@@ -61,12 +63,16 @@ class Alarm(RepairedType):
         return id_of(ALARM, found, "alarm_id")
 
     async def fields_for_create(self, call: Call, session: Session) -> dict[str, Json]:
-        return self.alarm_of(call.properties)
+        return self.alarm_of(await self.properties_of(call, session))
 
     async def fields_for_update(
         self, call: Call, session: Session, names: Collection[str]
     ) -> dict[str, Json]:
-        return self.alarm_of(call.properties) if names else {}
+        return self.alarm_of(await self.properties_of(call, session)) if names else {}
+
+    async def properties_of(self, call: Call, session: Session) -> Mapping[str, Json]:
+        """The properties, with the IDs of the objects that they name."""
+        return call.properties
 
     def alarm_of(self, properties: Mapping[str, Json]) -> dict[str, Json]:
         """The alarm without its name."""
@@ -76,7 +82,7 @@ class Alarm(RepairedType):
             rule = {given[COMPOSED]["operator"]: given[COMPOSED]["rules"]}
         else:
             own = given.keys() - {*ACTIONS, *ACTIONS.values(), *_PLAIN}
-            rule = {name: _without_null(given[name]) for name in sorted(own)}
+            rule = {self.field_of(name): _without_null(given[name]) for name in sorted(own)}
         actions = {
             name: [*(given.get(name) or ()), *map(_queue_url, given.get(queues) or ())]
             for name, queues in ACTIONS.items()
@@ -116,7 +122,7 @@ class Alarm(RepairedType):
 
     async def _enable(self, call: Call, *, enabled: bool) -> Outcome:
         session = self.cloud.session(call.credential)
-        wanted = self.alarm_of(call.properties)
+        wanted = self.alarm_of(await self.properties_of(call, session))
         if not enabled:
             wanted[ENABLED] = False
         found = await self.put(session, self.row.path, str(call.physical_id), wanted)
@@ -139,6 +145,21 @@ class Alarm(RepairedType):
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         return is_alike(desired, observed)
+
+
+class MemberHealthAlarm(Alarm):
+    """With the action ``trust+heat://``, Aodh marks the members of the group that are not healthy,
+    and updates the stack, so that they are replaced."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__(MEMBER_HEALTH, "loadbalancer_member_health", cloud)
+
+    async def properties_of(self, call: Call, session: Session) -> Mapping[str, Json]:
+        pool = await POOLS.find_id(session, str(call.properties[POOL]), call.project)
+        return {**call.properties, POOL: pool}
+
+    def field_of(self, name: str) -> str:
+        return {POOL: "pool_id", "stack": "stack_id"}.get(name, name)
 
 
 async def _write(

@@ -164,6 +164,21 @@ BY_RESOURCES: Final = TypeSchema(
     },
     attributes={},
 )
+MEMBER_HEALTH: Final = TypeSchema(
+    "OS::Aodh::LBMemberHealthAlarm",
+    description="An alarm about the health of the members of a load balancer's pool.",
+    properties={
+        "pool": updatable(Kind.STRING, "Name or ID of the pool.", required=True),
+        "stack": Property(
+            Kind.STRING, "ID of the root stack that has the pool and the members.", required=True
+        ),
+        "autoscaling_group_id": updatable(
+            Kind.STRING, "ID of the group that has the members.", required=True
+        ),
+        **_COMMON,
+    },
+    attributes={},
+)
 PROMETHEUS: Final = TypeSchema(
     "OS::Aodh::PrometheusAlarm",
     description="An alarm about a query of Prometheus.",
