@@ -37,12 +37,13 @@ def destroy_refusal(
             f'"{name}" is protected: {operation} refused until its protection is lifted',
             f"Lift its protection first: headgate resource unprotect STACK {name}",
         )
-    if prevented:
-        return DestroyRefusal(
-            f'"{name}" has prevent_destroy: {operation} refused',
-            _REMEDIES[operation],
-        )
-    return None
+    return refuse_prevented(name, operation) if prevented else None
+
+
+def refuse_prevented(name: str, operation: Operation) -> DestroyRefusal:
+    """Return why a delete or a replacement of a resource with `prevent_destroy` is refused."""
+    reason = f'"{name}" has prevent_destroy: {operation} refused'
+    return DestroyRefusal(reason, _REMEDIES[operation])
 
 
 _REMEDIES = {

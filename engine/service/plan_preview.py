@@ -37,6 +37,7 @@ from engine.plan.expected_changes import (
 )
 from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger_digest
 from engine.plan.overrides import Override, apply_overrides, decode_overrides
+from engine.plan.protection import refuse_prevented
 from engine.plan.resource_change import ResourceChange, ResourceState
 from engine.service.requests.desired_state import DesiredState
 from engine.store.connection import Connection
@@ -172,12 +173,8 @@ async def refuse_known_replacements(
         if one.name in kept and one.kind == KINDS[Operation.REPLACE] and one.certain and one.denied:
             causes = one.replace_reason or f"{', '.join(sorted(one.changes)) or 'its type'} changed"
             place = f"resources.{one.name}.lifecycle.prevent_destroy"
-            findings.add(
-                place,
-                f"{one.denied} ({causes})",
-                "Leave the property as it is, or remove prevent_destroy.",
-                code="PlanRefused",
-            )
+            refusal = refuse_prevented(one.name, Operation.REPLACE)
+            findings.add(place, f"{refusal.reason} ({causes})", refusal.remedy, "PlanRefused")
     findings.raise_if_any()
 
 

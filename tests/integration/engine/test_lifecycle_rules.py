@@ -50,9 +50,11 @@ class TestPreventDestroy:
             assert status == 400 and "resources.a: " in error["message"]
         moved = {"a": thing(place="there", lifecycle=KEPT), "b": thing()}
         status, error = await expect_error(run, "PUT", "s", "", {"template": headgate(moved)})
-        assert status == 400 and "replace refused" in error["message"]
-        assert "resources.a.lifecycle.prevent_destroy" in error["message"]
-        assert "(place changed)" in error["message"]
+        (found,) = error["findings"]
+        assert (status, found["place"]) == (400, "resources.a.lifecycle.prevent_destroy")
+        assert found["reason"] == '"a" has prevent_destroy: replace refused (place changed)'
+        remedy = "Undo the change that replaces it, or set prevent_destroy: false."
+        assert found["remedy"] == remedy and error["message"].count(remedy) == 1
         shown = (await preview(run, moved))["resource_changes"]["replaced"]
         assert [one["resource_name"] for one in shown] == ["a"] and shown[0]["denied"]
         assert world.operations("a") == ["create"]
