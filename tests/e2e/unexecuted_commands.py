@@ -122,6 +122,7 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
     "examples/openstack/rolling-web/README.md": dict.fromkeys(
         ("openstack stack", "python examples/openstack"), OPENSTACK_EXAMPLE
     ),
+    "examples/openstack/scaling-servers/README.md": {"openstack stack": OPENSTACK_EXAMPLE},
     "examples/openstack/web-server/README.md": dict.fromkeys(
         ("openstack stack", "headgate hook"), OPENSTACK_EXAMPLE
     ),
