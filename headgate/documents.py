@@ -1650,10 +1650,27 @@ class DayUsage(TypedDict):
     resource_hours: int
 
 
+class PausedEndpoint(TypedDict):
+    """An endpoint of a provider to which the observer sends no more requests of the project until a
+    time. requests_per_minute, used: of its budget, which all projects share and which is used up:
+    the requests that it has not refilled yet. Null, with a resource_type: the endpoint failed, or
+    requested fewer requests."""
+
+    endpoint: str
+    resource_type: str | None
+    requests_per_minute: float | None
+    used: int | None
+    until: str
+    reason: str
+
+
 class Usage(TypedDict):
+    """paused: now, and not of the days."""
+
     first: str
     last: str
     usage: list[DayUsage]
+    paused: list[PausedEndpoint]
 
 
 class Parameter(TypedDict):

@@ -116,7 +116,7 @@ class ProviderEndpoints:
                 states[key], grants[key] = request_budget.take(
                     states[key], rate, project, needs[key], now
                 )
-            await provider_endpoints.store_budgets(conn, states)
+            await provider_endpoints.store_budgets(conn, states, limited)
         return {key: self._with_jitter(grant) for key, grant in grants.items()}
 
     def _with_jitter(self, grant: BudgetGrant) -> BudgetGrant:
@@ -134,7 +134,7 @@ class ProviderEndpoints:
                 key: request_budget.charge(states[key], rate, counts[key], now)
                 for key, rate in limited.items()
             }
-            await provider_endpoints.store_budgets(conn, charged)
+            await provider_endpoints.store_budgets(conn, charged, limited)
 
     def _rates_of(self, endpoints: Mapping[str, int]) -> dict[str, float]:
         rates = {key: self._rates.rate_of(key) for key in endpoints if key}

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group
+from rich.text import Text
 
 from headgate.connection import url_path
-from hub.cli import output
+from hub.cli import output, tables
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 
@@ -48,7 +50,17 @@ def usage(
         typer.echo(csv_of(days), nl=False)
         return
     rows = [row_of(one) for one in days]
-    print_result(found, server.format, lambda: output.table(rows, COLUMNS))
+    print_result(found, server.format, lambda: _render(rows, found.get("paused", ())))
+
+
+def _render(rows: Sequence[Mapping[str, Json]], paused: Sequence[Mapping[str, Json]]) -> Group:
+    lines = [Text(tables.plain(paused_text(one))) for one in paused]
+    return Group(output.table(rows, COLUMNS), *lines)
+
+
+def paused_text(one: Mapping[str, Json]) -> str:
+    """``paused until 2026-11-28T09:00:00Z: http://host: the budget ... is used up``. Pure."""
+    return f"paused until {one['until']}: {one['endpoint']}: {one['reason']}"
 
 
 def row_of(day: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -280,6 +280,14 @@ async def test_a_paused_endpoint_is_shown_with_its_time_and_reason(
     )
     await expect(sentence).to_contain_text("because list: the service answered 429.")
     assert await visitor.violations() == []
+    # So does the Usage page.
+    usage = await visitor.open("usage")
+    endpoint = usage.get_by_role("region", name="Requests to providers").get_by_role("listitem")
+    await expect(endpoint).to_contain_text(things.url)
+    await expect(endpoint).to_contain_text("next requests in")
+    assert await visitor.violations() == []
+    page = await visitor.open("stack", "web", stack_id)
+    await expect_state(page, "a", "a, create, done$")
     # The panel of a node has the reason, and no badge: it may be as it should.
     await node(page, "a").click()
     panel = page.get_by_role("complementary", name="a")

@@ -15,6 +15,7 @@ async def test_quotas_and_services(visitor: Visitor, http: Http) -> None:
     await http.create("shop", {"a": resource(), "b": resource()})
     await expect(used).to_contain_text("1 of 512")
     await expect(used).to_contain_text("2, unlimited")
+    await expect(page.get_by_text("No endpoint limits the observations")).to_be_visible()
     assert await visitor.violations() == []
     # An error of a fetch is shown beside the last values, until a fetch succeeds.
     await page.route("**/quotas", lambda route: route.abort())

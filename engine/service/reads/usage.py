@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 from engine.errors import Finding, Invalid
 from engine.store.database import Database
+from engine.store.observer.provider_endpoints import PausedEndpoint, read_paused_endpoints
 from engine.store.projects import usage
 from engine.store.projects.usage import DayUsage
 from engine.work.drift_hooks import OBSERVER
@@ -33,6 +34,11 @@ class Usage:
                 return found
             start = max(first, rolled_up + _DAY)
             return [*found, *await usage.compute(conn, project, start, last, OBSERVER)]
+
+    async def paused_endpoints(self, project: str) -> Sequence[PausedEndpoint]:
+        """The endpoints to which the observers send no more requests of the project now."""
+        async with self._database.connection() as conn:
+            return await read_paused_endpoints(conn, project)
 
 
 def _invalid(place: str, reason: str, remedy: str) -> Invalid:

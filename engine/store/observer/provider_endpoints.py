@@ -121,6 +121,22 @@ select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred
  group by q.deferred_reason
  order by 4, 1, 2
 """
+#: The endpoints to which the observers send no more requests of a project now. Of a budget, `used`
+#: counts the requests that it has not refilled yet, of all projects.
+READ_PAUSED_ENDPOINTS = """
+select endpoint, null as type, (state ->> 'rate')::double precision as per_minute,
+       ceil(((state ->> 'paid')::double precision - extract(epoch from clock_timestamp()))
+            * (state ->> 'rate')::double precision / 60)::integer as used,
+       to_timestamp((state -> 'turns' -> $1::text ->> 0)::double precision) as until,
+       '' as reason, false as throttled
+  from provider_budget
+ where state -> 'turns' ? $1 and state ? 'rate'
+   and to_timestamp((state -> 'turns' -> $1::text ->> 0)::double precision) > clock_timestamp()
+union all
+select endpoint, type, null, null, until, public_reason, throttled from provider_failure
+ where project = $1 and until > clock_timestamp()
+ order by 1, 2 nulls first limit 1000
+"""
 #: The project, the resource type, and the endpoint.
 Endpoint = tuple[str, str, str]
 
@@ -161,6 +177,21 @@ class PausedObservation:
 
 
 @dataclass(frozen=True, slots=True)
+class PausedEndpoint:
+    """An endpoint to which the observers send no more requests of a project until a time.
+    per_minute, used: of its budget, which is used up; None: it failed, or requested fewer requests
+    (throttled), for resources of the type."""
+
+    endpoint: str
+    type: str | None
+    per_minute: float | None
+    used: int | None
+    until: datetime
+    reason: str
+    throttled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PausedCounts:
     """Endpoints that have failed, and resources whose observation waits for a budget."""
 
@@ -181,8 +212,13 @@ async def lock_budgets(
     return states, max((row["now"] for row in rows), default=0.0)
 
 
-async def store_budgets(conn: Connection, states: Mapping[str, BudgetState]) -> None:
-    rows = [{"endpoint": key, "state": _budget_row(state)} for key, state in states.items()]
+async def store_budgets(
+    conn: Connection, states: Mapping[str, BudgetState], rates: Mapping[str, float]
+) -> None:
+    """rates: requests per minute, by endpoint."""
+    rows = [
+        {"endpoint": key, "state": _budget_row(state, rates[key])} for key, state in states.items()
+    ]
     await conn.execute(STORE_BUDGETS, rows)
 
 
@@ -191,9 +227,9 @@ def _budget_state(row: Mapping[str, Json]) -> BudgetState:
     return BudgetState(row.get("paid", 0.0), turns)
 
 
-def _budget_row(state: BudgetState) -> Json:
+def _budget_row(state: BudgetState, rate: float) -> Json:
     turns = {key: [turn.at, turn.count] for key, turn in state.turns.items()}
-    return {"paid": state.paid, "turns": turns}
+    return {"paid": state.paid, "turns": turns, "rate": rate}
 
 
 async def read_failures(
@@ -244,6 +280,11 @@ def _columns(endpoints: Sequence[Endpoint]) -> tuple[list[str], list[str], list[
 async def read_paused(conn: Connection, stack_id: UUID) -> list[PausedObservation]:
     """Of a stack and its nested stacks."""
     return [PausedObservation(**row) for row in await conn.fetch(READ_PAUSED, stack_id)]
+
+
+async def read_paused_endpoints(conn: Connection, project: str) -> list[PausedEndpoint]:
+    rows = await conn.fetch(READ_PAUSED_ENDPOINTS, project)
+    return [PausedEndpoint(**row) for row in rows]
 
 
 async def count_paused(conn: Connection) -> PausedCounts:

@@ -693,10 +693,27 @@ class DayUsage(TypedDict):
     resource_hours: Count
 
 
+class PausedEndpoint(TypedDict):
+    """An endpoint of a provider to which the observer sends no more requests of the project until a
+    time. requests_per_minute, used: of its budget, which all projects share and which is used up:
+    the requests that it has not refilled yet. Null, with a resource_type: the endpoint failed, or
+    requested fewer requests."""
+
+    endpoint: str
+    resource_type: str | None
+    requests_per_minute: Annotated[float, Field(ge=0)] | None
+    used: Count | None
+    until: Time
+    reason: str
+
+
 class Usage(TypedDict):
+    """paused: now, and not of the days."""
+
     first: Day
     last: Day
     usage: list[DayUsage]
+    paused: list[PausedEndpoint]
 
 
 class SessionDocument(TypedDict):

@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from aiohttp import web
 
+from channels.envelope import rfc3339
+from engine.store.observer.provider_endpoints import PausedEndpoint
 from engine.store.projects.usage import DayUsage
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
@@ -22,8 +24,12 @@ CSV = "text/csv"
 
 async def show(request: web.Request) -> web.Response:
     first, last, days = await _read(request)
+    paused = await context_of(request).engine.usage.paused_endpoints(project_of(request))
     found = responses.Usage(
-        first=str(first), last=str(last), usage=[_document(one) for one in days]
+        first=str(first),
+        last=str(last),
+        usage=[_document(one) for one in days],
+        paused=[_paused_document(one) for one in paused],
     )
     return json_response(found)
 
@@ -51,6 +57,22 @@ def _query_day(request: web.Request, name: str) -> date | None:
 
 def _document(one: DayUsage) -> responses.DayUsage:
     return document_of(responses.DayUsage, one, day=str(one.day))
+
+
+def _paused_document(one: PausedEndpoint) -> responses.PausedEndpoint:
+    reason = one.reason or "the endpoint failed"
+    if one.per_minute is not None:
+        reason = f"the budget of {one.per_minute:g} requests per minute is used up"
+    elif one.throttled:
+        reason = one.reason or "the endpoint requested fewer requests"
+    return responses.PausedEndpoint(
+        endpoint=one.endpoint,
+        resource_type=one.type,
+        requests_per_minute=one.per_minute,
+        used=one.used,
+        until=rfc3339(one.until),
+        reason=reason,
+    )
 
 
 QUERY = {

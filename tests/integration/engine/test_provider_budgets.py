@@ -14,7 +14,7 @@ from engine.work.observer import Observer
 from engine.work.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.support.changes import thing as simple
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
-from tests.support.program import Json, Program, eventually, program
+from tests.support.program import Http, Json, Program, eventually, program
 from tests.support.scripted_type import Thing, World
 
 #: The resource types of a program, by its URL.
@@ -94,6 +94,12 @@ def states(drift: Json) -> Mapping[str, str]:
     return {one["resource_name"]: one["state"] for one in drift["resources"]}
 
 
+async def paused_endpoints(run: Program, project: str = "p") -> list[Json]:
+    """The endpoints that make a project wait, from its usage."""
+    _, found = await Http(run.session, run.url, project).call("GET", "/usage")
+    return list(found["paused"])
+
+
 async def observe_due(run: Program, observer: Observer) -> None:
     await run.database.pool.execute(DUE)
     await observer.observe_due()
@@ -124,6 +130,13 @@ async def test_a_budget_divides_an_observation_and_says_so(run: Program, things:
                     f" {drift['next_observation_at']} because {reason}.",
     }  # fmt: skip
     assert (await run.stack_request("GET", "s", "/why"))["paused"] == [paused]
+    (found,) = await paused_endpoints(run)
+    assert (found["endpoint"], found["resource_type"]) == (things.url, None)
+    assert found["requests_per_minute"] == 12.0
+    # Two requests were sent, and the next two are promised.
+    assert found["used"] == 4 and found["until"] > drift["resources"][0]["observed_at"]
+    assert found["reason"] == "the budget of 12 requests per minute is used up"
+    assert await paused_endpoints(run, "other") == []
     # The rest is observed in turns: none twice, none left out.
     for left in (1, 0):
         await continue_deferred(run, observer)
@@ -258,6 +271,11 @@ async def test_a_requested_pause_also_holds_for_users(run: Program, things: Thin
     await observer_of(run).observe_due()
     assert things.requests == {"list": 1}
     assert states(await drift_of(run)) == {"r0": "unknown"}
+    (found,) = await paused_endpoints(run)
+    assert (found["endpoint"], found["resource_type"]) == (things.url, "Headgate::HTTP")
+    assert (found["requests_per_minute"], found["used"]) == (None, None)
+    assert "429" in found["reason"] or "fewer requests" in found["reason"], found
+    assert await paused_endpoints(run, "other") == []
 
 
 async def test_a_429_without_a_time_also_holds_for_users(run: Program, things: Things) -> None:

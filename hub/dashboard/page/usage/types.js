@@ -4,6 +4,10 @@
  * limit: null if unlimited.
  * @typedef {{name: string, limit: number | null, used: number}} Quota
  *
+ * requests_per_minute, used: of a budget that is used up; null: the endpoint failed.
+ * @typedef {{endpoint: string, resource_type: string | null, requests_per_minute: number | null,
+ *   used: number | null, until: string, reason: string}} PausedEndpoint
+ *
  * @typedef {object} Token
  * @property {string} id
  * @property {string} name

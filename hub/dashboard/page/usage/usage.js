@@ -1,9 +1,10 @@
-/** The Usage page: quotas, the user's account, services and tokens. */
+/** The Usage page: quotas, budgets of requests, the user's account, services and tokens. */
 
 import { may, mode, session } from "../api/session.js";
 import { Ago } from "../parts/ago.js";
 import { Icon } from "../parts/icon.js";
 import { html } from "../vendor/preact.js";
+import { Budgets } from "./budgets.js";
 import { Quotas } from "./quotas.js";
 import { Services } from "./services.js";
 import { Tokens } from "./tokens.js";
@@ -13,6 +14,7 @@ export function Usage({ project }) {
   return html`<h1>Usage</h1>
     <div class="usage">
       <${Quotas} project=${project} />
+      <${Budgets} project=${project} />
       <${Account} />
       ${may("operate") && html`<${Services} project=${project} />`}
       ${may("administer") && html`<${Tokens} project=${project} />`}
