@@ -121,7 +121,7 @@ class Observations:
             async with asyncio.timeout(wait.total_seconds()):
                 while True:
                     async with self._database.connection() as conn:
-                        if not (await observation_schedule.read_status(conn, stack_id)).due:
+                        if not (await observation_schedule.read_status(conn, stack_id)).requested:
                             return
                     await asyncio.sleep(PAUSE)
         except TimeoutError:

@@ -116,7 +116,7 @@ class ConvergeRounds:
             await observation_schedule.request(conn, stack_id)
             await converge_requests.mark_observing(conn, stack_id)
             return False
-        if (await observation_schedule.read_status(conn, stack_id)).due:
+        if (await observation_schedule.read_status(conn, stack_id)).requested:
             updated_at = pending.traversal_ended_at
             if updated_at is not None and locked.now - updated_at > OBSERVED_WITHIN:
                 result = f"the stack was not observed within {OBSERVED_MINUTES} minutes"

@@ -338,7 +338,7 @@ delete from observation_schedule q using unnest($1::uuid[], $2::integer[]) c (st
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 """
 #: Of a stack and its nested stacks. due: an observation that was requested, or of a reported
-#: change, has not ended.
+#: change, has not ended. requested: one that was requested; reports do not delay it.
 READ_SCHEDULE = """
 with recursive tree (id) as (
     select id from stack where id = $1
@@ -351,6 +351,8 @@ select case when count(q.observed_at) = count(*) then min(q.observed_at) end as 
        coalesce(bool_or(q.reported is not null
                         or q.deferred is not null and q.deferred_since is null
                         or q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
+       coalesce(bool_or(q.requested_at > coalesce(q.observed_at, '-infinity')), false)
+           as requested,
        coalesce(sum(q.observable), 0)::integer as observable,
        coalesce(sum(q.not_observable), 0)::integer as not_observable,
        min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at
@@ -399,11 +401,12 @@ class ClaimedStack:
 class ObservationStatus:
     """Of a stack and its nested stacks. observed_at: start of the oldest of their last
     observations; None: one was never observed. due: an observation that was requested, or of a
-    reported change, has not ended.
+    reported change, has not ended. requested: one that was requested has not.
     observable, not_observable: number of resources. next_at: when a policy observes one next."""
 
     observed_at: datetime | None
     due: bool
+    requested: bool
     observable: int
     not_observable: int
     next_at: datetime | None
@@ -574,7 +577,7 @@ def _claims(claimed: Sequence[ClaimedStack]) -> tuple[list[UUID], list[int]]:
 
 async def read_status(conn: Connection, stack_id: UUID) -> ObservationStatus:
     row = await conn.fetchrow(READ_SCHEDULE, stack_id)
-    return ObservationStatus(**row) if row else ObservationStatus(None, False, 0, 0, None)
+    return ObservationStatus(**row) if row else ObservationStatus(None, False, False, 0, 0, None)
 
 
 async def read_section(conn: Connection, stack_id: UUID) -> Json:

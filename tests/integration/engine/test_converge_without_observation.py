@@ -22,6 +22,13 @@ insert into converge_request (stack_id, traversal, round, rounds, state, request
                               requested_by_id, encrypted)
 values ($1, 1, 1, 3, 'observing', '{}', 'ann', 'ann', 'credential')
 """
+#: $2: how long ago the stack was observed; null: it was not.
+REPORTED = """
+update observation_schedule
+   set reported = array[stack_id], reported_at = clock_timestamp(),
+       observed_at = clock_timestamp() - $2::interval
+ where stack_id = $1
+"""
 READ = "select state, reason, encrypted from converge_request where stack_id = $1"
 
 
@@ -54,3 +61,33 @@ async def test_a_converge_ends_if_the_stack_is_not_observed(database: Database, 
     assert (row["state"], row["encrypted"]) == ("incomplete", None)
     assert "the stack was not observed within 30 minutes" in row["reason"]
     assert events[0]["type"] == "headgate.stack.converge.failed"
+
+
+async def test_reports_of_changes_do_not_delay_the_end_of_a_round(database: Database) -> None:
+    """A service that reports changes all the time keeps an observation due."""
+
+    async def start(_: PendingConverge) -> str:
+        raise AssertionError("nothing differs")
+
+    stack_id: UUID = (
+        await idle_engine(database).stacks.create(
+            "p", StackRequest(name="s", template=template({"r": resource()}))
+        )
+    ).id
+    async with database.connection() as conn:
+        await conn.execute(UPDATED, stack_id, timedelta(minutes=1))
+        await conn.execute(OBSERVING, stack_id)
+        await observation_schedule.request(conn, stack_id)
+        await conn.execute(REPORTED, stack_id, None)
+    await ConvergeRounds(database, start).continue_all()
+    async with database.connection() as conn:
+        row = await conn.fetchrow(READ, stack_id)
+        assert row is not None and row["state"] == "observing"
+        # The observation that was requested has ended, and another change was reported.
+        await conn.execute(REPORTED, stack_id, timedelta(0))
+        status = await observation_schedule.read_status(conn, stack_id)
+        assert (status.due, status.requested) == (True, False)
+    await ConvergeRounds(database, start).continue_all()
+    async with database.connection() as conn:
+        row = await conn.fetchrow(READ, stack_id)
+        assert row is not None and (row["state"], row["encrypted"]) == ("complete", None)
