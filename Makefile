@@ -8,6 +8,7 @@ KEYSTONE := .keystone/.ready
 NODE := hub/dashboard/node_modules/.ready
 HEAT := .heat/.ready
 OPENSTACK := .openstack/.ready
+ANSIBLE := .ansible/.ready
 DOCS := .docs/.ready
 SCRIPTS := build/iframe-worker.js
 TEST_BED := build/openstack
@@ -25,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-ansible test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -101,6 +102,15 @@ test-failover: $(READY) failover-programs ## run the tests with Patroni: the dat
 FROM ?=
 test-upgrade: $(READY) programs ## FROM=v1.2.0: replace the processes of the previous release under load
 	HEADGATE_PREVIOUS=$(FROM) $(PYTHON) -m pytest $(or $(ARGS),-s tests/upgrade)
+
+test-ansible: $(READY) $(ANSIBLE) ## run the playbooks of the docs with Ansible
+	$(PYTHON) -m pytest $(or $(ARGS),tests/ansible)
+
+$(ANSIBLE): requirements/ansible.lock | $(READY)
+	@rm -rf .ansible
+	@$(PYTHON) -m venv --without-pip .ansible
+	@$(PROGRESS) "installing Ansible in .ansible" $(PYTHON) -m pip --python .ansible/bin/python $(INSTALL) -r requirements/ansible.lock
+	@touch $(ANSIBLE)
 
 # The Keystone of the tests has a separate environment, because its requirements conflict with Headgate's.
 $(KEYSTONE): requirements/keystone.lock | $(READY)

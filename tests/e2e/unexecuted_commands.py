@@ -110,6 +110,7 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
         "headgate admin verify-audit": "it needs the settings of the server; tests/integration/audit_log/test_signed_checkpoints.py executes it",
     },
     "docs/how-to/trace-a-change.md": {"pip install": PACKAGES},
+    "docs/how-to/use-ansible-and-terraform.md": {"pip install": PACKAGES},
     "docs/how-to/use-openstack-clients.md": dict.fromkeys(("export OS_", "openstack stack"), CLIENTS),
     "docs/how-to/use-openstack.md": dict.fromkeys(
         ("openstack application credential", "headgate observation-credential"), OPENSTACK
