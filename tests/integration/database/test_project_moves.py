@@ -357,10 +357,14 @@ async def test_the_database_refuses_rows_of_a_project_that_has_left(
     try:
         with pytest.raises(asyncpg.NotNullViolationError):  # not refused
             await conn.execute(insert, values)
-        await cells.move()
-        with pytest.raises(asyncpg.PostgresError) as caught:
-            await conn.execute(insert, values)
-        assert caught.value.sqlstate == PROJECT_MOVED
+        with inject_fault("move.taken:1:raise"), pytest.raises(InjectedFault):
+            await cells.move()
+        for state in ("taken", "moved"):
+            with pytest.raises(asyncpg.PostgresError) as caught:
+                await conn.execute(insert, values)
+            assert caught.value.sqlstate == PROJECT_MOVED
+            if state == "taken":
+                await cells.move()
     finally:
         await conn.close()
 
