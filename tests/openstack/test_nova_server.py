@@ -326,11 +326,15 @@ async def test_a_failed_resize_says_why(run: Program, project: Project) -> None:
     await delete(run)
 
 
-async def test_a_server_polls_its_deployments_in_swift(
-    run: Program, openstack: OpenStack, project: Project
-) -> None:
-    """From its first boot: its user data have the URL. Nothing stays in Swift."""
+@pytest.fixture(scope="session")
+def swift(openstack: OpenStack) -> None:
+    """Swift runs before the project of a test gets the service catalog."""
     openstack.start("swift")
+
+
+@pytest.mark.usefixtures("swift")
+async def test_a_server_polls_its_deployments_in_swift(run: Program, project: Project) -> None:
+    """From its first boot: its user data have the URL. Nothing stays in Swift."""
     properties = {
         "user_data_format": "SOFTWARE_CONFIG",
         "software_config_transport": "POLL_TEMP_URL",
