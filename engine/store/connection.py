@@ -27,9 +27,11 @@ COMMAND_TIMEOUT = 60.0
 #: The name of connections in PostgreSQL and in poolers. No other startup parameter is sent, because
 #: poolers reject those that they do not know.
 STARTUP = {"application_name": "headgate"}
-#: Timeouts of the server, so that a lost client leaves no lock behind.
+#: Timeouts of the server, so that a lost client leaves no lock behind. No statement reads a whole
+#: table if an index has the rows: a connection keeps plans that it made while the tables were small.
 SET_SESSION = """
 select set_config('timezone', 'UTC', false), set_config('jit', 'off', false),
+       set_config('enable_seqscan', 'off', false),
        set_config('statement_timeout', '30s', false), set_config('lock_timeout', '15s', false),
        set_config('idle_in_transaction_session_timeout', '60s', false)
 """

@@ -13,10 +13,11 @@ from engine.words import Json
 FIND_RESOURCE = """
 select r.id, r.name, r.type, r.physical_id, r.action, r.status,
        exists (select from stack c
-                where c.parent_id = r.stack_id and c.parent_resource = r.id) as has_nested_stack,
+                where c.parent_id = r.stack_id and c.parent_resource = r.id
+               offset 0) as has_nested_stack,
        exists (select from node n
                 where n.stack_id = r.stack_id and n.resource_id = r.id
-                  and is_operating(n.state, n.phase)) as busy
+                  and is_operating(n.state, n.phase) offset 0) as busy
   from resource r
  where r.stack_id = $1 and (r.name = $2 or $3 and r.physical_id = $2) and r.replaced_by is null
  order by r.name = $2 desc limit 1
