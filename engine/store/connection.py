@@ -27,8 +27,8 @@ COMMAND_TIMEOUT = 60.0
 #: The name of connections in PostgreSQL and in poolers. No other startup parameter is sent, because
 #: poolers reject those that they do not know.
 STARTUP = {"application_name": "headgate"}
-#: Timeouts of the server, so that a lost client leaves no lock behind. A connection keeps plans that
-#: it made while the tables were small, so no plan reads a whole table if an index has the rows.
+#: Timeouts of the server, so that a lost client leaves no lock behind. A connection keeps the plans
+#: that it made while tables were small, so no plan reads a whole table if an index has the rows.
 SET_SESSION = """
 select set_config('timezone', 'UTC', false), set_config('jit', 'off', false),
        set_config('enable_seqscan', 'off', false),
