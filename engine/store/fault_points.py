@@ -37,7 +37,8 @@ ROUND_POINTS = ("round.before", "round.after")
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
 #: After the steps of a project's move to another cell (hub/cli/project_move.py).
 MOVE_POINTS = tuple(
-    f"move.{step}" for step in ("announced", "taken", "copied", "arrived", "switched", "deleted")
+    f"move.{step}"
+    for step in ("announced", "closed", "taken", "copied", "arrived", "switched", "deleted")
 )
 #: In commands, not in servers.
 COMMANDS = ("reencrypt.page", *MOVE_POINTS)

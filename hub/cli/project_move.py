@@ -239,9 +239,10 @@ class _Steps:
             if state.state is not MoveState.TAKEN:
                 await self._announce(wait)
                 await moves.close_project(self._source, project)
+                reach("move.closed")
+            if await moves.read_state(self._target, project) != MoveRecord("", None):
                 await self._take()
                 reach("move.taken")
-            if await moves.read_state(self._target, project) != MoveRecord("", None):
                 await self._copy()
                 reach("move.copied")
                 await self._arrive()
@@ -280,7 +281,6 @@ class _Steps:
     async def _copy(self) -> None:
         """Copy the rows, and compare their digests. Raises Conflict."""
         project = self._move.project
-        await self._take()
         after: tuple[str, int] | None = ("", 0)
         while after is not None:
             after = await moves.copy_page(self._source, self._target, project, after)

@@ -52,7 +52,8 @@ MOVED: Mapping[str, str] = {
     ), _PROJECT),
 }  # fmt: skip
 #: Tables to which requests add rows without the lock of a row that moves: the database refuses them
-#: if the project has left the cell (the trigger `refuse_moved_project`).
+#: if the project has left the cell (the trigger `refuse_moved_project`). Event sinks, which the
+#: publisher adds, are not refused: it has locked the cursor.
 GUARDED = (
     "software_config", "software_deployment", "subscription", "trust", "observation_credential",
 )  # fmt: skip

@@ -62,8 +62,9 @@ WITH_PARENT: Mapping[str, str] = {
     ),
 }  # fmt: skip
 IN_A, IN_B = (of[0] for of in projects_of("ab").values())
+OTHER_IN_A = projects_of("ab", 2)["a"][1]
 #: The steps after which no cell can serve it, and those after which the project is in the new cell.
-AWAY = ("move.taken", "move.copied")
+AWAY = ("move.closed", "move.taken", "move.copied")
 ARRIVED = ("move.arrived", "move.switched", "move.deleted")
 
 
@@ -274,6 +275,48 @@ async def test_changes_are_refused_and_reads_are_served_before_the_rows_move(
     assert (await cells.http.call("GET", "/stacks/done"))[0] in (200, 302)
 
 
+@asynccontextmanager
+async def locked(url: str, statement: str, *values: Any) -> AsyncIterator[None]:
+    """Hold the locks of a statement in a transaction."""
+    conn = await connect(url)
+    try:
+        async with conn.transaction():
+            assert await conn.fetch(statement, *values)
+            yield
+    finally:
+        await conn.close()
+
+
+async def test_events_of_other_projects_are_delivered_while_a_project_is_closed(
+    cells: TwoCells, no_notice: None
+) -> None:
+    """Also if the closed project has an unpublished event whose environment declares a sink."""
+    other = of_project(cells.http, OTHER_IN_A)
+    sink = {"type": "webhook", "target": cells.receiver.url, "events": ["headgate.stack.*"]}
+    body = {"target": cells.receiver.url, "channel": "webhook", "events": ["headgate.stack.*"]}
+    assert (await other.call("POST", "/subscriptions", body))[0] == 201
+
+    def kinds(name: str) -> list[str]:
+        events = [one for one in cells.receiver.events if "stack" in one["data"]]
+        return [
+            one["type"].removeprefix("headgate.stack.create.")
+            for one in events
+            if one["data"]["stack"]["name"] == name
+        ]
+
+    async with locked(cells.urls[0], "select from outbox_cursor for update"):
+        await cells.http.create("sunk", {"web": resource()}, environment={"event_sinks": [sink]})
+        assert await cells.http.until_ended("sunk") == "CREATE_COMPLETE"
+        with inject_fault("move.closed:1:raise"), pytest.raises(InjectedFault):
+            await cells.move()
+    await other.create("other", {"web": resource()})
+    await until(lambda: kinds("other") == ["started", "completed"])
+    await until(lambda: kinds("sunk") == ["started", "completed"])
+    await cells.move()
+    assert await cells.counts(0) == {}
+    assert (await cells.counts(1))["subscription"] == 1
+
+
 @dataclass(frozen=True)
 class HeldRequest:
     """A request whose body the client sends later: it was routed to the cell a before the move."""
@@ -353,7 +396,7 @@ async def test_the_database_refuses_rows_of_a_project_that_has_left(
     await cells.http.create("done", {"web": resource()})
     conn = await connect(cells.urls[0])
     insert = f"insert into {table} select * from jsonb_populate_record(null::{table}, $1)"
-    values = {"project": IN_A, "id": str(UUID(int=1))}
+    values = {"project": IN_A, "id": str(UUID(int=1)), "origin": "api"}
     try:
         with pytest.raises(asyncpg.NotNullViolationError):  # not refused
             await conn.execute(insert, values)
