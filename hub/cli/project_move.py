@@ -28,6 +28,9 @@ COMMAND = "move-project"
 NOTICE_TIME = 10.0
 #: Seconds between two looks at the operations under way.
 POLL_INTERVAL = 0.2
+#: Seconds between two attempts to lock the rows: longer than the interval in which a dispatcher
+#: looks for events to publish, which an attempt prevents.
+LOCK_INTERVAL = 6.0
 
 Report = Callable[[str], None]
 
@@ -51,21 +54,35 @@ async def move_project(
     project is not moved.
     """
     _check_settings(settings, target, undo=undo)
-    async with AsyncExitStack() as stack:
-        connections, away = await _connect(stack, settings, make_keyring(settings))
-        states = {name: await moves.read_state(one, project) for name, one in connections.items()}
-        move = await _find_move(connections, states, away, project, target, undo=undo)
-        for name in (move.source, move.target):
-            if name not in connections:
-                raise unavailable([name])
-        await stack.enter_async_context(_exclude_others(settings, move))
-        source, destination = connections[move.source], connections[move.target]
-        await _check_cells(move, source, destination)
-        if undo:
-            await _undo(move, source, destination)
-        else:
-            await _Steps(move, source, destination, make_keyring(settings), report).run(wait)
-        return move
+    steps: _Steps | None = None
+    try:
+        async with AsyncExitStack() as stack:
+            connections, away = await _connect(stack, settings, make_keyring(settings))
+            states = {
+                name: await moves.read_state(one, project) for name, one in connections.items()
+            }
+            move = await _find_move(connections, states, away, project, target, undo=undo)
+            for name in (move.source, move.target):
+                if name not in connections:
+                    raise unavailable([name])
+            await stack.enter_async_context(_exclude_others(settings, move))
+            source, destination = connections[move.source], connections[move.target]
+            await _check_cells(move, source, destination)
+            if undo:
+                await _undo(move, source, destination)
+            else:
+                steps = _Steps(move, source, destination, make_keyring(settings), report)
+                await steps.run(wait)
+            return move
+    except Unavailable as error:
+        if steps is None or not steps.closed:
+            raise
+        raise Unavailable(
+            f'{error.finding.reason}; no cell serves the project "{project}" now',
+            place=error.finding.place,
+            remedy="Run the same command again, which continues the move, or put the project back"
+            " with --undo",
+        ) from error
 
 
 def _check_settings(settings: Settings, target: str, *, undo: bool) -> None:
@@ -223,6 +240,8 @@ class _Steps:
     ) -> None:
         self._move, self._keyring, self._report = move, keyring, report
         self._source, self._target = source, target
+        #: The project has left its cell, and is not in the new one yet.
+        self.closed = False
 
     async def run(self, wait: float) -> None:
         project = self._move.project
@@ -236,16 +255,20 @@ class _Steps:
                     remedy="Run the command again to see where it is",
                     code="MoveUnderWay",
                 )
-            if state.state is not MoveState.TAKEN:
+            self.closed = state.state is MoveState.TAKEN
+            if not self.closed:
                 await self._announce(wait)
                 await moves.close_project(self._source, project)
+                self.closed = True
                 reach("move.closed")
             if await moves.read_state(self._target, project) != MoveRecord("", None):
-                await self._take()
+                count = await self._take()
+                self._report(f"{count} rows left the tables of {self._move.source}")
                 reach("move.taken")
                 await self._copy()
                 reach("move.copied")
                 await self._arrive()
+                self.closed = False
                 reach("move.arrived")
             await moves.set_moved(self._source, project)
             reach("move.switched")
@@ -272,10 +295,18 @@ class _Steps:
             )
 
     async def _take(self) -> int:
-        count = 0
-        while taken := await moves.take_rows(self._source, self._move.project):
-            count += taken
-        self._report(f"{count} rows left the tables of {self._move.source}")
+        """Take all rows, as soon as no other transaction has locked one; the number of rows."""
+        count, waits = 0, False
+        while (taken := await moves.take_rows(self._source, self._move.project)) != 0:
+            if taken is not None:
+                count += taken
+                continue
+            if not waits:
+                self._report(
+                    f"another transaction has locked rows of {self._move.project}; waiting for it"
+                )
+            waits = True
+            await asyncio.sleep(LOCK_INTERVAL)
         return count
 
     async def _copy(self) -> None:
@@ -305,10 +336,7 @@ class _Steps:
 
     async def _delete(self) -> None:
         """Delete the rows in the former cell, with what its processes have added since."""
-        late = 0
-        while count := await moves.take_rows(self._source, self._move.project):
-            late += count
-        if late:
+        if late := await self._take():
             self._report(f"{late} rows were written in {self._move.source} after the copy")
         while await moves.delete_page(self._source, self._move.project):
             pass

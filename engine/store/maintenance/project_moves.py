@@ -67,13 +67,17 @@ NOT_MOVED: Mapping[str, str] = {
 #: Rows get another position in the other database; their number identifies none there.
 RENUMBERED = "outbox"
 
-#: Rows as text are the same in both databases with these.
+#: Rows as text are the same in both databases with these. Nor does the server limit the time.
 SET_FORMAT = """
 select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true),
        set_config('intervalstyle', 'postgres', true), set_config('bytea_output', 'hex', true),
-       set_config('statement_timeout', '0', true),
+       set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
        set_config('idle_in_transaction_session_timeout', '0', true)
 """
+SET_LOCK_TIMEOUT = "select set_config('lock_timeout', $1, true)"
+#: How long a transaction that has locked outbox_cursor, without which no event of the cell is
+#: published, waits for another lock.
+LOCK_TIMEOUT = "2s"
 #: The order of locks: outbox_cursor, stacks by ID, subscriptions by ID.
 LOCK_CURSOR = "select position from outbox_cursor for update"
 LOCK_STACKS = "select id from stack where project = $1 order by id for update"
@@ -260,20 +264,27 @@ async def close_project(conn: Connection, project: str) -> None:
     """Refuse new rows of the project in this cell. Waits for transactions that are adding some. The
     state is committed before any row is locked: a transaction that adds a row never waits for one
     of the others, which could be a deadlock."""
-    await conn.execute(SET_STATE, project, MoveState.TAKEN, timeout=LONG)
-
-
-async def take_rows(conn: Connection, project: str) -> int:
-    """Move all rows of a closed project to `moving_row`; the number of rows. Repeat it until it
-    returns 0: transactions that began before can add rows."""
-    count = 0
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
-        await conn.execute(LOCK_CURSOR)
-        for statement in (LOCK_STACKS, LOCK_SUBSCRIPTIONS):
-            await conn.execute(statement, project, timeout=LONG)
-        for statement in TAKE.values():
-            count += _count(await conn.execute(statement, project, timeout=LONG))
+        await conn.execute(SET_STATE, project, MoveState.TAKEN, timeout=LONG)
+
+
+async def take_rows(conn: Connection, project: str) -> int | None:
+    """Move all rows of a closed project to `moving_row`; the number of rows. Repeat it until it
+    returns 0: transactions that began before can add rows. None: another transaction keeps a row
+    locked, and no row was moved."""
+    count = 0
+    try:
+        async with conn.transaction():
+            await conn.execute(SET_FORMAT)
+            await conn.execute(SET_LOCK_TIMEOUT, LOCK_TIMEOUT)
+            await conn.execute(LOCK_CURSOR)
+            for statement in (LOCK_STACKS, LOCK_SUBSCRIPTIONS):
+                await conn.execute(statement, project, timeout=LONG)
+            for statement in TAKE.values():
+                count += _count(await conn.execute(statement, project, timeout=LONG))
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        return None
     return count
 
 
@@ -281,7 +292,7 @@ async def restore_rows(conn: Connection, project: str) -> None:
     """End the move, and move all rows back to their tables."""
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
-        await conn.execute(END_MOVE, project)
+        await conn.execute(END_MOVE, project, timeout=LONG)
         for table in reversed([*MOVED]):
             await conn.execute(RESTORE[table], project, timeout=LONG)
         while await delete_page(conn, project):
@@ -302,7 +313,9 @@ async def copy_page(
 
 async def digest_moving(conn: Connection, project: str) -> dict[str, TableDigest]:
     """Of the rows in `moving_row`, by table."""
-    rows = await conn.fetch(DIGEST_MOVING, project, timeout=LONG)
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        rows = await conn.fetch(DIGEST_MOVING, project, timeout=LONG)
     return {row["source_table"]: TableDigest(row["count"], row["digest"]) for row in rows}
 
 
@@ -328,8 +341,8 @@ async def arrive(
     """
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
-        await conn.execute(LOCK_CURSOR)
-        await conn.execute(ARRIVE, project, source)
+        await conn.execute(LOCK_CURSOR, timeout=LONG)
+        await conn.execute(ARRIVE, project, source, timeout=LONG)
         for table in reversed([*MOVED]):
             try:
                 if table == RENUMBERED:
@@ -363,7 +376,7 @@ def refuse_difference(table: str, reason: str) -> errors.Conflict:
 
 async def _add_token_keys(conn: Connection, keys: Sequence[TokenKey], keyring: Keyring) -> None:
     """Accept tokens of the hooks and resources that were made in another cell."""
-    await conn.execute(LOCK_TOKEN_KEYS)
+    await conn.execute(LOCK_TOKEN_KEYS, timeout=LONG)
     own = await read_token_keys(conn, keyring)
     new = [one for one in keys if one.key not in {known.key for known in own}]
     current = await conn.fetchrow(READ_CURRENT)

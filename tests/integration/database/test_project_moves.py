@@ -17,7 +17,17 @@ from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
 from engine.store.connection import connect
 from engine.store.database_errors import PROJECT_MOVED
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
-from engine.store.maintenance.project_moves import GUARDED, MOVED, NOT_MOVED, lock_move
+from engine.store.maintenance import project_moves
+from engine.store.maintenance.project_moves import (
+    GUARDED,
+    MOVED,
+    NOT_MOVED,
+    MoveRecord,
+    close_project,
+    lock_move,
+    read_state,
+)
+from engine.words import MoveState
 from hub.api import admission
 from hub.api.request_validation import read_body
 from hub.cli import project_move
@@ -315,6 +325,107 @@ async def test_events_of_other_projects_are_delivered_while_a_project_is_closed(
     await cells.move()
     assert await cells.counts(0) == {}
     assert (await cells.counts(1))["subscription"] == 1
+
+
+LOCK_STACK = "select id from stack where project = $1 for update"
+#: Sessions that have waited for a lock for longer than the timeouts of `impatient`.
+LONG_WAITS = """
+select pid from pg_stat_activity
+ where datname = current_database() and wait_event_type = 'Lock' and query like $1
+   and query_start < clock_timestamp() - interval '500 ms'
+"""
+
+
+async def impatient(url: str) -> Any:
+    """A connection whose server limits the time of statements."""
+    conn = await connect(url)
+    await conn.execute("set lock_timeout = '50 ms'; set statement_timeout = '200 ms'")
+    return conn
+
+
+@pytest.mark.parametrize("statement", ["for share", "for update"])
+async def test_the_end_of_a_projects_changes_is_awaited_for_any_time(
+    cells: TwoCells, no_notice: None, statement: str
+) -> None:
+    """A transaction that adds a row has locked the entry of the project."""
+    await cells.http.create("done", {"web": resource()})
+    lock = f"select project from cell_project where project = $1 {statement}"
+    conn, other = await impatient(cells.urls[0]), await connect(cells.urls[0])
+    try:
+        async with locked(cells.urls[0], lock, IN_A):
+            closing = asyncio.create_task(close_project(conn, IN_A))
+
+            async def waits() -> bool:
+                assert not closing.done(), closing.exception()
+                return bool(await other.fetch(LONG_WAITS, "update cell_project %"))
+
+            await until(waits)
+        await closing
+        assert (await read_state(other, IN_A)) == MoveRecord("", MoveState.TAKEN)
+    finally:
+        await conn.close()
+        await other.close()
+
+
+async def test_a_move_waits_for_a_locked_row_and_events_are_published_meanwhile(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_move, "LOCK_INTERVAL", 0.1)
+    monkeypatch.setattr(project_moves, "LOCK_TIMEOUT", "50 ms")
+    await cells.http.create("done", {"web": resource()})
+    assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+    other = of_project(cells.http, OTHER_IN_A)
+    body = {"target": cells.receiver.url, "channel": "webhook", "events": ["headgate.stack.*"]}
+    assert (await other.call("POST", "/subscriptions", body))[0] == 201
+    lines: list[str] = []
+    settings = cells_settings(cells.databases)
+    async with locked(cells.urls[0], LOCK_STACK, IN_A):
+        moving = asyncio.create_task(
+            move_project(settings, IN_A, "b", undo=False, wait=5, report=lines.append)
+        )
+
+        def waits() -> bool:
+            assert not moving.done(), moving.exception()
+            return any("another transaction has locked rows" in one for one in lines)
+
+        await until(waits)
+        await other.create("other", {"web": resource()})
+        await until(lambda: len(cells.receiver.events) == 2)
+        assert not moving.done()
+    await moving
+    assert await cells.counts(0) == {}
+    assert (await cells.counts(1))["stack"] == 1
+
+
+async def test_the_error_of_a_move_says_that_the_project_is_closed(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here, an operator ends the session of the command, which waits for a locked row."""
+    monkeypatch.setattr(project_moves, "LOCK_TIMEOUT", "0")
+    url, token = await fill(cells)
+    conn = await connect(cells.urls[0])
+    try:
+        async with locked(cells.urls[0], LOCK_STACK, IN_A):
+            moving = asyncio.create_task(cells.move())
+
+            async def ended() -> bool:
+                assert not moving.done(), moving.exception()
+                waiting = await conn.fetch(LONG_WAITS, "select id from stack where project%")
+                for row in waiting:
+                    await conn.execute("select pg_terminate_backend($1)", row["pid"])
+                return bool(waiting)
+
+            await until(ended)
+            error = await refusal(moving)
+    finally:
+        await conn.close()
+    assert f'no cell serves the project "{IN_A}" now' in str(error)
+    assert "Run the same command again" in error.finding.remedy
+    assert "--undo" in error.finding.remedy
+    await cells.move(undo=True, to="")
+    assert await _succeeds(cells.http)
+    await cells.move()
+    await check_moved(cells, url, token)
 
 
 @dataclass(frozen=True)
