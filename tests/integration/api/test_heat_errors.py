@@ -14,7 +14,7 @@ SWITCH = template({}, parameters={"x": {"type": "boolean"}})
 def merged(*strategies: str) -> Json:
     """Environment files that merge x with these strategies."""
     files = {
-        f"e{number}": f"{{parameters: {{x: true}}, parameter_merge_strategies: {{x: {one}}}}}"
+        f"e{number}": f"{{parameters: {{x: 'true'}}, parameter_merge_strategies: {{x: {one}}}}}"
         for number, one in enumerate(strategies)
     }
     return {"template": SWITCH, "files": files, "environment_files": list(files)}
