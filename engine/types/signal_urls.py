@@ -14,8 +14,9 @@ from engine.hooks.derived_tokens import TokenKeys, signal_token
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/resource_signals.py).
 PATH = "/signals/{stack}/{resource}"
-#: Below the server's public URL: the request of the orchestration API that signals a resource.
-API_PATH = "/v1/{project}/stacks/{stack_name}/{stack}/resources/{resource_name}/signal"
+#: Below the server's public URL: the request of the orchestration API that signals a resource. It
+#: has the ID of the resource, which stays the same when the resource gets another name.
+API_PATH = "/v1/{project}/stacks/{stack_name}/{stack}/resources/{resource}/signal"
 _SIGNAL_PATH = re.compile(r"/signals/(?P<stack>[0-9a-f-]{36})/(?P<resource>[0-9a-f-]{36})(?:\?|\Z)")
 #: The query parameter of a signed URL.
 PARAMETER = "token"
@@ -59,18 +60,16 @@ class SignalUrls:
     keys: TokenKeys = field(repr=False)
     base: str
 
-    def make_url(
-        self, project: str, stack: tuple[str, UUID], resource: tuple[str, UUID]
-    ) -> SignalUrl:
-        """stack, resource: name and ID."""
-        (stack_name, stack_id), (resource_name, resource_id) = stack, resource
+    def make_url(self, project: str, stack: tuple[str, UUID], resource_id: UUID) -> SignalUrl:
+        """stack: name and ID."""
+        stack_name, stack_id = stack
         path = PATH.format(stack=stack_id, resource=resource_id)
         token = signal_token(self.keys.newest, stack_id, resource_id)
         api_path = API_PATH.format(
             project=quote(project, safe=""),
             stack_name=quote(stack_name, safe=""),
             stack=stack_id,
-            resource_name=quote(resource_name, safe=""),
+            resource=resource_id,
         )
         return SignalUrl(f"{self.base}{path}", token, f"{self.base}{api_path}")
 

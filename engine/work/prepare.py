@@ -376,7 +376,7 @@ def call_of(
         superseded=work.traversal_state != TraversalState.RUNNING,
         cancelled=work.cancelled,
         signal_url=signal_urls.make_url(
-            work.project, (work.stack_name, work.key.stack_id), (work.name, resource_id)
+            work.project, (work.stack_name, work.key.stack_id), resource_id
         )
         if signal_urls
         else NO_SIGNAL_URL,

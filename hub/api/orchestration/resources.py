@@ -10,7 +10,7 @@ from aiohttp import web
 from engine.errors import NotFound
 from engine.hot.syntax.keyed_names import plain_name
 from engine.store.records import ResourceRecord, StackRecord
-from engine.words import AnswerChannel, Json
+from engine.words import AnswerChannel, Json, uuid_or_none
 from hub.api.app_context import context_of, identity_of, project_of, require
 from hub.api.hook_answers import answer_from
 from hub.api.orchestration import documents, responses
@@ -129,8 +129,7 @@ async def show_metadata(request: web.Request) -> web.Response:
 
 async def signal(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    reads = context_of(request).engine.reads
-    name = await reads.resource_name(stack, request.match_info["resource"])
+    name = await _signal_target(request, stack)
     body = await body_of(request, nullable=True)  # Heat's client sends null for "no data"
     who = identity_of(request)
     require(who, Right.ANSWER if "unset_hook" in body else Right.WRITE)
@@ -147,11 +146,24 @@ async def signal(request: web.Request) -> web.Response:
     await context_of(request).engine.hooks.unset(
         project_of(request),
         stack.id,
-        name,
+        str(name),
         str(body["unset_hook"]),
         answer_from(request, channel=AnswerChannel.UNSET_HOOK),
     )
     return json_response(None)
+
+
+async def _signal_target(request: web.Request, stack: StackRecord) -> str | UUID:
+    """The name of the resource, or the ID in the path. `signal_url` of a resource has its ID, so
+    that it stays valid when the resource gets another name. Raises NotFound."""
+    wanted = request.match_info["resource"]
+    try:
+        return await context_of(request).engine.reads.resource_name(stack, wanted)
+    except NotFound:
+        resource_id = uuid_or_none(wanted)
+        if resource_id is None:
+            raise
+        return resource_id
 
 
 async def mark(request: web.Request) -> web.Response:

@@ -92,6 +92,42 @@ async def test_alarm_and_signal_urls_scale_the_group(running: Program) -> None:
     assert await output(running, "s", "size") == 4
 
 
+async def test_the_urls_of_a_renamed_policy_stay_valid(running: Program) -> None:
+    """A move does not write the attributes again, and alarms outside the stack have the URLs."""
+    await create_group(running)
+    urls = [await output(running, "s", name) for name in ("alarm", "url")]
+    sent = template({"g": scaling_group(), "grow": policy()}, outputs={"size": OUTPUTS["size"]})
+    await running.update("s", "PUT", template=sent, moved=[{"from": "up", "to": "grow"}])
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    for size, url in enumerate(urls, start=3):
+        async with running.session.post(url) as response:
+            assert response.status == 200, await response.text()
+        assert await running.until_ended("s") == "UPDATE_COMPLETE"
+        assert await output(running, "s", "size") == size
+    unknown = urls[1].replace(urls[1].split("/")[-2], "00000000-0000-0000-0000-000000000000")
+    async with running.session.post(unknown) as response:
+        assert (response.status, "EntityNotFound" in await response.text()) == (404, True)
+
+
+async def test_a_policy_that_moves_to_another_stack_has_the_urls_of_its_new_stack(
+    running: Program,
+) -> None:
+    """Its group is another one, so it is replaced."""
+    await running.create("before", {"g": scaling_group(), "up": policy()})
+    assert await running.until_ended("before") == "CREATE_COMPLETE"
+    await running.create("s", {"g": scaling_group()})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    sent = template({"g": scaling_group(), "up": policy()}, outputs=OUTPUTS)
+    moved = [{"from": {"stack": "before", "resource": "up"}, "to": "up"}]
+    await running.update("s", "PUT", template=sent, moved=moved)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    for size, name in enumerate(("alarm", "url"), start=3):
+        async with running.session.post(await output(running, "s", name)) as response:
+            assert response.status == 200, await response.text()
+        assert await running.until_ended("s") == "UPDATE_COMPLETE"
+        assert await output(running, "s", "size") == size
+
+
 async def test_a_signal_during_a_change_or_cooldown_scales_nothing_and_its_event_has_the_reason(
     running: Program,
 ) -> None:

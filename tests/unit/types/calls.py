@@ -30,7 +30,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
 STACK = StackId(UUID(int=1))
 SIGNAL_URLS = SignalUrls(TokenKeys.single(b"key"), "http://hub.test")
-SIGNAL_URL = SIGNAL_URLS.make_url("p", ("s", STACK), ("r", UUID(int=2)))
+SIGNAL_URL = SIGNAL_URLS.make_url("p", ("s", STACK), UUID(int=2))
 PYTHON = sys.executable
 ON = CommandSettings(
     enabled=True,

@@ -127,13 +127,14 @@ def test_an_invalid_handle_is_refused_before_anything_is_created() -> None:
 
 def test_urls_identify_their_resource() -> None:
     urls = SignalUrls(TokenKeys.single(b"key"), "https://hub.test/below")
-    signal = urls.make_url("p", ("s", STACK), ("h", HANDLE))
+    signal = urls.make_url("p", ("s", STACK), HANDLE)
     for text in (signal.url, signal.signed_url, str(HANDLE)):
         assert resource_of(text) == resource_of(text, STACK) == HANDLE
     assert resource_of(signal.signed_url, UUID(int=9)) is None
     for text in ("", "h", f"{signal.url}/more", signal.url[:-1], "https://hub.test/signals/a/b"):
         assert resource_of(text) is None
-    assert signal.api_url == f"https://hub.test/below/v1/p/stacks/s/{STACK}/resources/h/signal"
+    api_path = f"/v1/p/stacks/s/{STACK}/resources/{HANDLE}/signal"
+    assert signal.api_url == f"https://hub.test/below{api_path}"
     assert urls.opens(signal.token, STACK, HANDLE)
     assert not urls.opens(signal.token, HANDLE, STACK)
     assert signal.token not in repr(signal) and "key" not in repr(urls)
