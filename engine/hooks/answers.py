@@ -134,7 +134,7 @@ def _is_same(hook: StoredHook, answer: Answer) -> bool:
     if answer.decision is Decision.PATCH and (answer.properties or {}) != hook.patched:
         return False
     if hook.point == DRIFT:
-        return drift_hooks.is_same_answer(hook.decision, answer.word)
+        return drift_hooks.is_same_answer(hook.decision, hook.data, answer.decision, answer.data)
     return hook.decision == answer.word
 
 

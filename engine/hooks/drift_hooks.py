@@ -151,10 +151,13 @@ def recorded_as(decision: Decision) -> Decision:
     return _RECORDED_AS.get(decision, decision)
 
 
-def is_same_answer(one: str | None, other: str) -> bool:
-    """Whether two answers to a drift hook are the same. Each answer `ignore` has a time, so it is
-    the same as no other decision."""
-    return one == other or {one, other} == set(REPAIRS)
+def is_same_answer(decided: str | None, data: Json, decision: Decision, new_data: Json) -> bool:
+    """Whether an answer repeats the one that decided a drift hook. `ignore` is the same as no other
+    decision, and with another time it is another answer. decided, data: of the first answer. Raises
+    Invalid if the data of the repeated decision is not valid."""
+    if decided != decision and {decided, decision} != set(REPAIRS):
+        return False
+    return ignored_for(decision, new_data) == ignored_for(decision, data)
 
 
 def ignored_for(decision: Decision, data: Json) -> timedelta | None:

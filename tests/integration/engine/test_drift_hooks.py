@@ -262,6 +262,15 @@ async def test_ignored_drift_is_not_asked_until_the_time_is_over(
     assert (await run.signal(found, data=data))[0] == 400
     status, answered = await run.signal(found, decision, data=data)
     assert (status, answered["decision"]) == (200, decision), answered
+    # The same answer again changes nothing; with another time it is another answer.
+    until_time = await run.database.pool.fetchval("select ignored_until from drift_hook")
+    longer = {"for": "366d"} if decision == "ignore" else {"ignore": {"for": "366d"}}
+    repeated = [(data, 200), (longer, 409), ({"for": "garbage"}, 400)]
+    if decision == "ignore":
+        repeated.append((None, 400))
+    for again, expected in repeated:
+        assert (await run.signal(found, decision, data=again))[0] == expected
+    assert await run.database.pool.fetchval("select ignored_until from drift_hook") == until_time
     log = await run.stack_request("GET", "s", "/decisions")
     assert [(one["kind"], one["data"]) for one in log["decisions"]] == [(decision, data)]
     # Also another difference, and drift that ended meanwhile.

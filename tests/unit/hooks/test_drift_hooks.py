@@ -109,12 +109,36 @@ def test_a_rejection_may_ignore_drift_for_a_time() -> None:
     assert ignored_for(Decision.IGNORE, {"for": "2h"}) == timedelta(hours=2)
 
 
+#: Of the decisions that need data.
+DATA: dict[Decision, Json] = {Decision.IGNORE: {"for": "2h"}}
+
+
+@pytest.mark.parametrize(
+    ("decision", "first", "same", "others"),
+    [
+        (Decision.IGNORE, {"for": "2h"}, {"for": "120m"}, [{"for": "1h"}, {"for": "366d"}]),
+        (Decision.REJECT, None, None, [{"ignore": {"for": "2h"}}]),
+        (Decision.REJECT, {"ignore": {"for": "2h"}}, {"ignore": {"for": "2h"}},
+         [None, {"ignore": {"for": "3h"}}]),
+    ],
+)  # fmt: skip
+def test_another_time_is_another_answer(
+    decision: Decision, first: Json, same: Json, others: list[Json]
+) -> None:
+    assert is_same_answer(decision, first, decision, same)
+    assert not any(is_same_answer(decision, first, decision, other) for other in others)
+    with pytest.raises(Invalid):
+        is_same_answer(decision, first, decision, {"for": "garbage"})
+
+
 @pytest.mark.parametrize("decision", DECISIONS)
 def test_an_answer_is_recorded_as_what_it_does(decision: Decision) -> None:
     found = recorded_as(decision)
     assert (found is Decision.CONTINUE) == (decision in (Decision.REPAIR, Decision.CONTINUE))
     assert (found is Decision.REJECT) == (decision in (Decision.IGNORE, Decision.REJECT))
-    same = [one for one in DECISIONS if is_same_answer(decision, one)]
+    same = [
+        one for one in DECISIONS if is_same_answer(decision, DATA.get(decision), one, DATA.get(one))
+    ]
     repairs = [Decision.REPAIR, Decision.CONTINUE]
     assert same == (repairs if decision in repairs else [decision])
 
