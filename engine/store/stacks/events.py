@@ -10,7 +10,8 @@ from engine.store.records import EventRecord
 from engine.words import Json
 
 #: As in Heat, an event from before there is a physical ID has the name of the nested stack. Clients
-#: find the paths of nested resources by it.
+#: find the paths of nested resources by it. The name ends with the key in the data of the event; a
+#: nested stack with another key is of a later operation. Events of earlier versions have no key.
 #: $11: written types: {stack: {resource: {type of the row: type in the template}}}; of resources
 #: with `for_each`, under their name without the key.
 #: $12, $13: see `sequence_range`. $14: the only resource of $2 with events;
@@ -29,6 +30,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
            select c.name
              from resource r join stack c on c.parent_id = r.stack_id and c.parent_resource = r.id
             where r.name = e.resource_name and r.stack_id = e.stack_id and c.created_at >= e.time
+              and c.name like '%-' || coalesce(e.data ->> 'key', '')
             order by c.created_at limit 1) end) as physical_id,
        e.action, e.status, e.reason, e.data, s.name as stack_name
   from typed e join stack s on s.id = e.stack_id
@@ -85,6 +87,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
            select c.name
              from resource r join stack c on c.parent_id = r.stack_id and c.parent_resource = r.id
             where r.name = e.resource_name and r.stack_id = e.stack_id and c.created_at >= e.time
+              and c.name like '%-' || coalesce(e.data ->> 'key', '')
             order by c.created_at limit 1) end) as physical_id,
        e.action, e.status, e.reason, e.data, o.stack_name
   from ordered o
@@ -122,6 +125,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
            select c.name
              from resource r join stack c on c.parent_id = r.stack_id and c.parent_resource = r.id
             where r.name = e.resource_name and r.stack_id = e.stack_id and c.created_at >= e.time
+              and c.name like '%-' || coalesce(e.data ->> 'key', '')
             order by c.created_at limit 1) end) as physical_id,
        e.action, e.status, e.reason, e.data,
        coalesce(r.masked_properties, r.properties) as properties, s.project

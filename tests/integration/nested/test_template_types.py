@@ -157,14 +157,27 @@ async def test_an_update_replaces_a_nested_resource_that_is_marked_unhealthy(
     assert (await running.resources(inner))["one"]["physical_resource_id"] != before
 
 
+async def first_physical_ids(running: Program) -> set[str]:
+    """The physical IDs of the first event of the resource "web", as each request shows it."""
+    first = next(one for one in await running.events("s") if one["resource_name"] == "web")
+    tree = (await running.stack_request("GET", "s", "/events?nested_depth=1"))["events"]
+    path = f"/resources/web/events/{first['id']}"
+    shown = (await running.stack_request("GET", "s", path))["event"]
+    same = [one for one in tree if one["id"] == first["id"]]
+    return {one["physical_resource_id"] for one in (first, *same, shown)}
+
+
 async def test_a_resource_becomes_a_nested_stack_and_back(running: Program) -> None:
     """A replacement of another type; the old nested stack is deleted with its resources."""
     await create(running, {"web": resource("x")})
+    before = await first_physical_ids(running)
+    assert before == {(await running.resources("s"))["web"]["physical_resource_id"]}
     files = {"inner.yaml": INNER}
     await running.update("s", "PUT", template=template({"web": nested("y")}), files=files)
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     web = await child_of(running, "s", "web")
     assert (await running.stack(web))["stack_status"] == "CREATE_COMPLETE"
+    assert await first_physical_ids(running) == before
     await running.update("s", "PUT", template=template({"web": resource("z")}))
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert (await running.stack(web))["stack_status"] == "DELETE_COMPLETE"
