@@ -125,8 +125,9 @@ select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred
 #: counts the requests that it has not refilled yet, of all projects.
 READ_PAUSED_ENDPOINTS = """
 select endpoint, null as type, (state ->> 'rate')::double precision as per_minute,
-       ceil(((state ->> 'paid')::double precision - extract(epoch from clock_timestamp()))
-            * (state ->> 'rate')::double precision / 60)::integer as used,
+       greatest(0, ceil(((state ->> 'paid')::double precision
+                         - extract(epoch from clock_timestamp()))
+                        * (state ->> 'rate')::double precision / 60))::integer as used,
        to_timestamp((state -> 'turns' -> $1::text ->> 0)::double precision) as until,
        '' as reason, false as throttled
   from provider_budget

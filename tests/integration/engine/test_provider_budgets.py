@@ -137,6 +137,12 @@ async def test_a_budget_divides_an_observation_and_says_so(run: Program, things:
     assert found["used"] == 4 and found["until"] > drift["resources"][0]["observed_at"]
     assert found["reason"] == "the budget of 12 requests per minute is used up"
     assert await paused_endpoints(run, "other") == []
+    # Requests that were not sent after all are refilled, also while a turn waits.
+    paid = await run.database.pool.fetchval("select state ->> 'paid' from provider_budget")
+    change = "update provider_budget set state = jsonb_set(state, '{paid}', to_jsonb($1::float))"
+    await run.database.pool.execute(change, 0.0)
+    assert [one["used"] for one in await paused_endpoints(run)] == [0]
+    await run.database.pool.execute(change, float(paid))
     # The rest is observed in turns: none twice, none left out.
     for left in (1, 0):
         await continue_deferred(run, observer)
