@@ -15,7 +15,7 @@ from engine.types.registry import TypeRegistry
 from engine.words import UNDER_WAY, Json, ObservedState
 
 #: What an approver can do if the observed values cannot be adopted.
-REMEDY = "Change the template, answer continue to repair the resource, or reject."
+REMEDY = "Change the template, answer repair, or ignore the drift for a time."
 
 
 def adopt(found: AdoptableResource | None, by: Principal, registry: TypeRegistry) -> Adoption:

@@ -421,6 +421,7 @@ async def test_values_of_a_resource_with_secrets_are_not_adopted(
     change_object(world, "a", "another secret")
     status, error = await run.signal(await hook(run), "adopt")
     assert status == 400 and "secret properties" in str(error)
+    assert "answer repair, or ignore the drift for a time" in str(error)
     assert "very secret" not in str(error) and "another secret" not in str(error)
 
 
