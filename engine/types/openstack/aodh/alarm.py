@@ -3,6 +3,7 @@
 An alarm has a name derived from the stack, by which an interrupted create finds it.
 """
 
+import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -44,6 +45,10 @@ ACTIONS: Final[Mapping[str, str]] = {
 _PLAIN: Final = ("description", "enabled", "repeat_actions", "severity", "time_constraints")
 #: The beginning of the URL of an action that Aodh carries out with a trust.
 _WITH_TRUST: Final = "trust+"
+#: Aodh's text of an error 403 of Keystone.
+_KEYSTONE_REFUSAL: Final = re.compile(
+    r"not authorized to perform the requested action\b.*\(HTTP 403\)", re.DOTALL
+)
 COMPOSED, ENABLED, POOL = "composite_rule", "enabled", "pool"
 
 
@@ -165,21 +170,21 @@ class MemberHealthAlarm(Alarm):
 async def _write(
     session: Session, method: str, path: str, doing: str, alarm: Mapping[str, Json]
 ) -> Json:
-    """Send an alarm. Aodh creates a trust for each action that needs one, and answers with 500 if
-    Keystone refuses it, which no other attempt changes."""
+    """Send an alarm. Aodh creates a trust for each action that needs one, and answers with 500 and
+    Keystone's error if Keystone refuses it, which no other attempt changes."""
     try:
         return await session.request(ALARM, method, path, doing, alarm)
     except CloudError as error:
         given = [str(one) for name in ACTIONS for one in alarm.get(name) or ()]
         needs_trust = any(one.startswith(_WITH_TRUST) for one in given)
-        if not needs_trust or "(HTTP 403)" not in str(error):
+        if not needs_trust or error.status != 500 or not _KEYSTONE_REFUSAL.search(error.message):
             raise
         public = "Keystone refused the trust that Aodh creates for an action with trust+"
         remedy = (
-            "The change itself acts with a trust or an application credential, which cannot create"
-            " others: see `trusts` in [auth.keystone]."
+            "A change that acts with a trust or an application credential cannot create others:"
+            " see `trusts` in [auth.keystone]."
         )
-        raise CloudError(f"{public}. {remedy}", public=public) from None
+        raise CloudError(f"{public}: {error.message}. {remedy}", public=public) from None
 
 
 def _queue_url(queue: Json) -> str:

@@ -99,3 +99,31 @@ async def test_a_failure_has_the_words_of_aodh() -> None:
     refused = answer(401, {"error_message": {"faultcode": "Client", "faultstring": "not you"}})
     failed = await outcome("create", Answers(refused, refused), EVENT, {})
     assert isinstance(failed, Failed) and "not you (HTTP 401)" in failed.reason
+
+
+#: As keystoneauth writes it, and Aodh repeats it.
+REFUSED_TRUST = (
+    "You are not authorized to perform the requested action: Delegated tokens cannot manage trusts."
+    " (HTTP 403) (Request-ID: req-1)"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "action", "is_trust"),
+    [
+        (500, REFUSED_TRUST, "trust+http://a", True),
+        (500, REFUSED_TRUST, "http://a", False),
+        (500, "the metric is of another project (HTTP 403)", "trust+http://a", False),
+        (403, "Alarm quota exceeded for project p", "trust+http://a", False),
+        (403, "You are not authorized to perform the requested action", "trust+http://a", False),
+    ],
+    ids=["trust", "no trust", "another service", "quota", "policy"],
+)
+async def test_only_a_trust_that_keystone_refuses_is_reported_as_one(
+    status: int, message: str, action: str, is_trust: bool
+) -> None:
+    refused = answer(status, {"error_message": {"faultstring": message}})
+    ended = await outcome("create", Answers(refused), EVENT, {"alarm_actions": [action]})
+    assert isinstance(ended, Failed) and message in ended.reason
+    assert ("Keystone refused the trust" in ended.reason) == is_trust
+    assert ended.retry == (status == 500 and not is_trust)
