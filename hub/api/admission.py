@@ -77,7 +77,7 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except NotFound:
-            if project and has_cells(request):
+            if cells.is_leaving(cell.name, project):
                 await _check_present(cell, project)
             raise
 

@@ -81,6 +81,11 @@ class Cells(Protocol):
         """Whether the cell of this name has not given the project to another one."""
         ...
 
+    def is_leaving(self, cell: str, project: str) -> bool:
+        """Whether the project moves, or has moved, from the cell of this name to another one. All
+        processes notice a move before the project leaves its cell."""
+        ...
+
 
 class OneDatabase:
     """The cells of a server with one database."""
@@ -105,6 +110,9 @@ class OneDatabase:
 
     def serves(self, cell: str, project: str) -> bool:
         return True
+
+    def is_leaving(self, cell: str, project: str) -> bool:
+        return False
 
 
 CELLS: web.AppKey[Cells] = web.AppKey("cells")

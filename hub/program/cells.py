@@ -227,6 +227,10 @@ class ServedCells:
         state = self._moves.get(cell, {}).get(project)
         return state is None or not state.left
 
+    def is_leaving(self, cell: str, project: str) -> bool:
+        state = self._moves.get(cell, {}).get(project)
+        return state is not None and state.state is not None
+
     async def _note_moves(self, name: str, conn: Connection) -> None:
         """Read the projects that move from a cell, have moved from it, or to it."""
         self._moves[name] = await moves.list_moves(conn)

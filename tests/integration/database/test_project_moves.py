@@ -47,6 +47,7 @@ from tests.support.keys import key_file
 from tests.support.postgres import TestServer
 from tests.support.program import Http, eventually, resource
 from tests.support.receiver import Receiver, running_receiver, until
+from tests.support.statement_log import statement_log
 
 HOOKED = {"web": resource(hooks=[{"on": "pre-create"}])}
 TABLES = """
@@ -485,6 +486,9 @@ async def test_a_request_from_before_the_move_writes_nothing_in_the_former_cell(
     held = [await hold_request(cells.http, path, body) for path, body in requests.items()]
     for _ in held:
         await reading.acquire()
+    with inject_fault("move.announced:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    await eventually(lambda: _is_noticed(cells.http, {"decision": "continue"}))
     await cells.move()
     before = await cells.counts(1)
     for one in held:
@@ -497,6 +501,21 @@ async def test_a_request_from_before_the_move_writes_nothing_in_the_former_cell(
     for path, body in requests.items():
         assert (await cells.http.call("POST", path, body))[0] in (200, 201), path
     assert await cells.counts(0) == {}
+
+
+async def test_a_request_that_finds_nothing_costs_no_statement_if_its_project_does_not_move(
+    urls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    databases = [cell(name, url) for name, url in zip("ab", urls, strict=True)]
+    with statement_log(monkeypatch) as log:
+        async with api_of(databases) as http:
+            project = of_project(http, IN_A)
+            await project.create("s", {})
+            assert (await project.call("GET", "/stacks/none"))[0] == 404
+            assert (await project.call("GET", "/stacks/s/none/events"))[0] == 404
+    texts = log.texts()
+    assert any("from stack" in one for one in texts)
+    assert " ".join(project_moves.READ_STATE.split()) not in texts
 
 
 @pytest.mark.parametrize("table", sorted(GUARDED))
