@@ -221,7 +221,7 @@ async def test_a_reader_sees_the_stacks_and_no_buttons(visit: Visit, token_serve
     await visitor.open("usage")
     await expect(main.get_by_text("1 of ").first).to_be_visible()
     await expect(main.get_by_role("heading", level=2)).to_have_text(
-        ["Quotas of lists", "Your account"]
+        ["Quotas of lists", "Requests to providers", "Your account"]
     )
     await expect(main.get_by_role("button")).to_have_count(0)
 
