@@ -22,6 +22,7 @@ from engine.hooks.answer_rights import Automation
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope, Secret, decrypt, encrypted_members
+from engine.store.maintenance.project_moves import find_left
 from engine.words import Json
 
 #: The columns of a `SubscriptionRecord`.
@@ -283,8 +284,11 @@ on conflict (id) do update
 
 async def configure(conn: Connection, subscriptions: Sequence[NewSubscription]) -> None:
     """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
-    `keeps_secret`. Changed quiet hours and digests release what they held."""
+    `keeps_secret`. Changed quiet hours and digests release what they held. Those of projects that
+    have moved to another cell are not stored."""
     async with conn.transaction():
+        left = await find_left(conn, [one.project for one in subscriptions])
+        subscriptions = [one for one in subscriptions if one.project not in left]
         before = await _lock_configured(conn)
         removed = sorted(before.keys() - {new.id for new in subscriptions})
         events = [

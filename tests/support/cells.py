@@ -63,13 +63,14 @@ async def api_of(databases: Sequence[Json], **more: Json) -> AsyncIterator[Http]
 
 
 @asynccontextmanager
-async def engine_of(url: str, public_url: str = "") -> AsyncIterator[None]:
-    """The engine and dispatcher of a cell. public_url: of the API."""
+async def engine_of(url: str, public_url: str = "", **more: Json) -> AsyncIterator[None]:
+    """The engine and dispatcher of a cell. public_url: of the API. more: further settings."""
     values = {
         "database.url": url,
         "server.public_url": public_url,
         "credentials.key_file": str(key_file()),
         "channels.webhook.allow": ["127.0.0.0/8"],
+        **more,
     }
     settings = load_settings(None, values, environment={})
     async with running(settings, ENGINE_ROLES, asyncio.Event()):

@@ -135,6 +135,10 @@ select count(*) from stack s join node n on n.stack_id = s.id
  where s.project = $1 and n.state = 'running'
 """
 READ_STATE = "select moving_to, move_state from cell_project where project = $1"
+LOCK_PROJECTS = """
+select project, moving_to, move_state from cell_project where project = any ($1) order by project
+   for share
+"""
 ANNOUNCE_MOVE = """
 update cell_project set moving_to = $2, move_state = 'announced'
  where project = $1 and move_state is null
@@ -242,6 +246,13 @@ async def list_moves(conn: Connection) -> dict[str, MoveRecord]:
     """The projects that move from this cell, have moved from it, or to it."""
     rows = await conn.fetch(LIST_MOVES)
     return {row["project"]: MoveRecord.from_row(row) for row in rows}
+
+
+async def find_left(conn: Connection, projects: Sequence[str]) -> set[str]:
+    """Those of the projects that have left this cell. The others do not leave it until the
+    transaction ends."""
+    rows = await conn.fetch(LOCK_PROJECTS, projects)
+    return {row["project"] for row in rows if MoveRecord.from_row(row).left}
 
 
 async def read_schema(conn: Connection) -> tuple[str, str]:

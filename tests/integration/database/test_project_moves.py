@@ -518,6 +518,26 @@ async def test_a_request_that_finds_nothing_costs_no_statement_if_its_project_do
     assert " ".join(project_moves.READ_STATE.split()) not in texts
 
 
+async def test_an_engine_starts_with_subscriptions_of_a_project_that_has_left(
+    cells: TwoCells, no_notice: None
+) -> None:
+    """Those of its settings; it stores the ones of other projects."""
+    await cells.http.create("done", {"web": resource()})
+    await cells.move()
+    subscriptions = [
+        {"project": one, "channel": "webhook", "target": cells.receiver.url, "events": ["*"]}
+        for one in (IN_A, OTHER_IN_A)
+    ]
+    async with engine_of(cells.urls[0], cells.http.url, subscriptions=subscriptions):
+        conn = await connect(cells.urls[0])
+        try:
+            stored = await conn.fetch("select project from subscription")
+        finally:
+            await conn.close()
+    assert [row["project"] for row in stored] == [OTHER_IN_A]
+    assert await cells.counts(0) == {}
+
+
 @pytest.mark.parametrize("table", sorted(GUARDED))
 async def test_the_database_refuses_rows_of_a_project_that_has_left(
     cells: TwoCells, no_notice: None, table: str
