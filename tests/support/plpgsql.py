@@ -20,6 +20,11 @@ _ASSIGNED = re.compile(r"[\w.]+\s*:=\s*")
 _TARGETS = re.compile(r"\s+[\w.]+(?:\s*,\s*[\w.]+)*")
 #: A return without an expression.
 _RETURN = re.compile(r"return\s*(?:next\s*\w*\s*)?;", re.IGNORECASE)
+#: An error: its level and its message, the values in the message, and its code.
+_RAISED = re.compile(
+    r"raise\s+\w+\s+'(?:[^']|'')*'(?:\s*,(?P<values>.*?))?(?:\s+using\s+errcode\s*=\s*'\w+')?\s*",
+    re.DOTALL | re.IGNORECASE,
+)
 _DEPTH = {"(": 1, "[": 1, ")": -1, "]": -1, "case": 1}
 _SQL = ("select", "with", "insert", "update", "delete", "merge", "values")
 
@@ -119,6 +124,8 @@ def _plain(line: int, word: str, text: str) -> Embedded:
         return Embedded(line, text[returned.end() :], returned=True)
     if word in ("perform", "return"):
         return Embedded(line, f"select {text[len(word) :]}")
+    if raised := _RAISED.fullmatch(text):
+        return Embedded(line, f"select {raised['values'] or ''}")
     if word not in _SQL:
         raise Unreadable(f"line {line}: {text[:60]}")
     into = _into(text)

@@ -75,6 +75,7 @@ async def test_each_statement_fits_the_schema(database: Database) -> None:
         ("into v_changed, v_events, v_refused", "into v_changed, v_events", "columns for"),
         ("if v_last_project is not null", "if v_last_projct is not null", "v_last_projct"),
         ("return v_ready", "return v_redy", "v_redy"),
+        ("another cell', new.project using", "another cell', new.projct using", "projct"),
         (
             "select c.stack_id, c.sequence, c.subscription_id, c.claim, c.id from",
             "select c.stack_id, c.sequence, c.subscription_id, c.id from",
