@@ -67,7 +67,7 @@ NOT_MOVED: Mapping[str, str] = {
 #: Rows get another position in the other database; their number identifies none there.
 RENUMBERED = "outbox"
 
-#: Rows as text are the same in both databases with these. Nor does the server limit the time.
+#: With these, rows as text are the same in both databases, and the server limits no time.
 SET_FORMAT = """
 select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true),
        set_config('intervalstyle', 'postgres', true), set_config('bytea_output', 'hex', true),

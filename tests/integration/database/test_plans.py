@@ -92,6 +92,18 @@ async def filled(request: pytest.FixtureRequest, server: TestServer) -> AsyncIte
             await database.close()
 
 
+@pytest_asyncio.fixture(loop_scope="module")
+async def new(server: TestServer) -> AsyncIterator[Connection]:
+    """A connection to the database of a new installation."""
+    async with server.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                yield conn
+        finally:
+            await database.close()
+
+
 @pytest.fixture(scope="module", params=["oldest", "embedded"])
 def server(
     request: pytest.FixtureRequest, postgres: TestServer, oldest_postgres: TestServer
@@ -168,53 +180,33 @@ READING_WHEN_EMPTY: Mapping[str, str] = {
 }
 
 
-@pytest.mark.parametrize("version", ["oldest", "embedded"])
-async def test_no_plan_for_empty_tables_scans_one_without_an_index(
-    version: str, postgres: TestServer, oldest_postgres: TestServer
-) -> None:
+async def test_no_plan_for_empty_tables_scans_one_without_an_index(new: Connection) -> None:
     """Also if they were analysed while they were empty."""
-    server = oldest_postgres if version == "oldest" else postgres
-    async with server.new_database() as url:
-        database = await open_database(url, keyring=KEYRING)
-        try:
-            async with database.connection() as conn:
-                await conn.execute("analyze")
-                found = {
-                    name
-                    for name, text in hot_statements().items()
-                    for read in await scans(conn, text, [], ["generic"])
-                    if read.startswith("Seq Scan")
-                }
-        finally:
-            await database.close()
+    await new.execute("analyze")
+    found = {
+        name
+        for name, text in hot_statements().items()
+        for read in await scans(new, text, [], ["generic"])
+        if read.startswith("Seq Scan")
+    }
     assert found == set()
 
 
-@pytest.mark.parametrize("version", ["oldest", "embedded"])
-async def test_plans_made_in_a_new_installation_search_by_key(
-    version: str, postgres: TestServer, oldest_postgres: TestServer
-) -> None:
+async def test_plans_made_in_a_new_installation_search_by_key(new: Connection) -> None:
     """A connection keeps its plans until the tables are analysed, while they grow."""
-    server = oldest_postgres if version == "oldest" else postgres
-    async with server.new_database() as url:
-        database = await open_database(url, keyring=KEYRING)
-        try:
-            async with database.connection() as conn:
-                every = await routine_statements(conn)
-                inherited = next(one.settings for one in every if one.routine == "advance")
-                found = {
-                    one.routine: sorted(read)
-                    for one in every
-                    if (read := await scans(conn, one.text, one.settings or inherited, ["generic"]))
-                }
-                answers = {
-                    name: sorted(read)
-                    for name, text in FOUND.items()
-                    if name.startswith(ANSWERING) and can_be_planned(text)
-                    if (read := await scans(conn, text, inherited, ["generic"]))
-                }
-        finally:
-            await database.close()
+    every = await routine_statements(new)
+    inherited = next(one.settings for one in every if one.routine == "advance")
+    found = {
+        one.routine: sorted(read)
+        for one in every
+        if (read := await scans(new, one.text, one.settings or inherited, ["generic"]))
+    }
+    answers = {
+        name: sorted(read)
+        for name, text in FOUND.items()
+        if name.startswith(ANSWERING) and can_be_planned(text)
+        if (read := await scans(new, text, inherited, ["generic"]))
+    }
     assert {name: read for name, read in found.items() if name not in READING_WHEN_EMPTY} == {}
     assert answers == {}
 

@@ -95,7 +95,7 @@ async def test_deleted_changed_and_recreated_objects_are_found_and_repaired(
     after = await ids(run)
     assert (after["b"], after["same"]) == (before["b"], before["same"])
     assert {after["a"], after["c"]}.isdisjoint({before["a"], before["c"], "other"})
-    # The object that somebody else created is not touched.
+    # The object that another client created is unchanged.
     assert set(service.objects) == {*after.values(), "other"}
     assert {one["size"] for one in service.objects.values()} == {1}
     assert await drift_of(run) == {}

@@ -39,6 +39,16 @@ export function useFetch(read, inputs, when) {
   return { data, failure };
 }
 
+/** For `when` of `useFetch`: fetches at an interval while the page is visible. @param {number} milliseconds */
+export function every(milliseconds) {
+  return (/** @type {() => void} */ again) => {
+    const timer = setInterval(() => {
+      if (!document.hidden) again();
+    }, milliseconds);
+    return () => clearInterval(timer);
+  };
+}
+
 /** Minimum pause between two runs, in milliseconds. */
 const MIN_PAUSE = 100;
 /** Maximum pause, for slow work. */

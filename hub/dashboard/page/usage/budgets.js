@@ -2,7 +2,7 @@
 
 import { call } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
-import { useFetch } from "../parts/fetch.js";
+import { every, useFetch } from "../parts/fetch.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
 
@@ -16,12 +16,7 @@ export function Budgets({ project }) {
   const { data, failure } = useFetch(
     async () => /** @type {PausedEndpoint[]} */ ((await call("GET", project, "/usage")).paused),
     [project],
-    (again) => {
-      const timer = setInterval(() => {
-        if (!document.hidden) again();
-      }, POLL_INTERVAL);
-      return () => clearInterval(timer);
-    },
+    every(POLL_INTERVAL),
   );
   return html`<section class="card column" aria-labelledby="budgets">
     <h2 id="budgets">Requests to providers</h2>

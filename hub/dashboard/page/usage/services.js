@@ -3,7 +3,7 @@
 import { call } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
-import { useFetch } from "../parts/fetch.js";
+import { every, useFetch } from "../parts/fetch.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
 
@@ -17,12 +17,7 @@ export function Services({ project }) {
   const { data, failure } = useFetch(
     async () => /** @type {Service[]} */ ((await call("GET", project, "/services")).services),
     [project],
-    (again) => {
-      const timer = setInterval(() => {
-        if (!document.hidden) again();
-      }, POLL_INTERVAL);
-      return () => clearInterval(timer);
-    },
+    every(POLL_INTERVAL),
   );
   return html`<section class="card column" aria-labelledby="services">
     <h2 id="services">Services</h2>
