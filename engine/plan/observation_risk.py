@@ -6,11 +6,12 @@ from datetime import timedelta
 
 from engine.words import ObservedState
 
-#: What is added to the weight 1: for drift, for a failure, and for a change just now.
-DRIFTED, FAILING, CHANGED = 1.0, 0.5, 1.0
-MAX_WEIGHT = 1.0 + max(DRIFTED, FAILING) + CHANGED
-#: After a change, its risk fades to none within this time.
-FADING = timedelta(days=1)
+#: What is added to the weight 1: for drift, for a failure, for a change just now, and for drift
+#: before.
+DRIFTED, FAILING, CHANGED, DRIFTED_BEFORE = 1.0, 0.5, 1.0, 0.5
+MAX_WEIGHT = 1.0 + max(DRIFTED, FAILING) + CHANGED + DRIFTED_BEFORE
+#: The risk of a change, and of drift before, fades to none within these times.
+FADING, FADING_DRIFT = timedelta(days=1), timedelta(days=7)
 #: The age of what was never observed.
 NEVER = timedelta(days=30)
 #: By how much of itself an interval is shorter or longer at random, and shorter at the highest
@@ -21,16 +22,24 @@ VARIATION, SOONER = 0.1, 0.1
 @dataclass(frozen=True, slots=True)
 class Risk:
     """Of a resource, or of a stack. state: observed last; None: as recorded. changed: time since
-    its last change."""
+    its last change. drifted: time since drift in its stack was last found or ended; None: there
+    was none."""
 
     state: ObservedState | None
     changed: timedelta
+    drifted: timedelta | None = None
 
     @property
     def weight(self) -> float:
         """From 1 to MAX_WEIGHT."""
-        left = min(max(1 - self.changed / FADING, 0.0), 1.0)
-        return 1.0 + _of_state(self.state) + CHANGED * left
+        changed = CHANGED * _remaining_share(self.changed, FADING)
+        before = 0.0 if self.drifted is None else _remaining_share(self.drifted, FADING_DRIFT)
+        return 1.0 + _of_state(self.state) + changed + DRIFTED_BEFORE * before
+
+
+def _remaining_share(age: timedelta, fading: timedelta) -> float:
+    """From 1 just now to 0."""
+    return min(max(1 - age / fading, 0.0), 1.0)
 
 
 def _of_state(state: ObservedState | None) -> float:

@@ -200,7 +200,13 @@ class _Progress:
     @property
     def _risk(self) -> Risk:
         differs = ObservedState.CHANGED if self.stack.differs else None
-        return Risk(differs, self.stack.claimed_at - (self.stack.changed_at or EPOCH))
+        return Risk(differs, self.stack.claimed_at - (self.stack.changed_at or EPOCH), self.drifted)
+
+    @property
+    def drifted(self) -> timedelta | None:
+        """See `Risk`."""
+        drifted_at = self.stack.drifted_at
+        return self.stack.claimed_at - drifted_at if drifted_at else None
 
     @property
     def age(self) -> timedelta | None:
@@ -769,7 +775,11 @@ def _urgency(
     return max(
         urgency(
             pending[one.stack_id].age,
-            Risk(states.get((one.stack_id, one.id)), one.now - one.updated_at),
+            Risk(
+                states.get((one.stack_id, one.id)),
+                one.now - one.updated_at,
+                pending[one.stack_id].drifted,
+            ),
         )
         for one in group.resources
     )
@@ -792,7 +802,7 @@ def _observed_resource(
     recorded: RecordedResource, observation: Observation, endpoint: Endpoint, found_by: FoundBy
 ) -> ObservedResource:
     """The row of an observation, without secrets."""
-    # The next update repeats one that failed, unless there is nothing to update.
+    # The next update repeats the operation that failed, unless there is nothing to update.
     repeated = not recorded.applied and observation.state in (
         ObservedState.CHANGED, ObservedState.DEGRADED
     )  # fmt: skip

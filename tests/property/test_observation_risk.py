@@ -1,11 +1,13 @@
 """What is observed first, and how soon again."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.plan.observation_risk import (
+    FADING_DRIFT,
     MAX_WEIGHT,
     SOONER,
     VARIATION,
@@ -17,7 +19,7 @@ from engine.words import ObservedState
 
 DAYS = st.timedeltas(timedelta(0), timedelta(days=400))
 STATES = st.sampled_from([None, *ObservedState])
-RISKS = st.builds(Risk, STATES, DAYS)
+RISKS = st.builds(Risk, STATES, DAYS, st.none() | DAYS)
 CHANCES = st.floats(0.0, 1.0, exclude_max=True)
 ORDER = (
     ObservedState.PRESENT, ObservedState.UNKNOWN, ObservedState.CHANGED,
@@ -43,6 +45,14 @@ def test_drift_weighs_more_than_a_failure_and_that_more_than_nothing(changed: ti
     assert weights[0] < weights[1] < weights[2]
     assert Risk(ObservedState.MISSING, changed).weight == weights[2]
     assert Risk(ObservedState.DEGRADED, changed).weight == weights[1]
+
+
+@given(DAYS, DAYS, RISKS)
+def test_later_drift_is_never_less_urgent(one: timedelta, other: timedelta, risk: Risk) -> None:
+    newer, older = sorted((one, other))
+    weights = [replace(risk, drifted=drifted).weight for drifted in (newer, older, None)]
+    assert weights == sorted(weights, reverse=True)
+    assert (weights[0] > weights[2]) is (newer < FADING_DRIFT)
 
 
 @given(DAYS, DAYS, RISKS)

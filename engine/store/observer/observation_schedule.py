@@ -199,6 +199,7 @@ with recursive turn as (
            deferred_since = case when d.parts then q.deferred_since end
       from due d where q.stack_id = d.stack_id
     returning q.stack_id, q.claim, q.claimed_at, q.project, q.observed_at,
+              q.drifted_at,
               coalesce(q.requested_at > coalesce(q.observed_at, '-infinity'), false) as requested,
               q.reported is not null or q.deferred is not null and q.deferred_since is null
                   as reported,
@@ -210,7 +211,7 @@ with recursive turn as (
 select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.resources,
        c.deferred, c.rest,
        exists (select from observation b where b.stack_id = c.stack_id) as differs,
-       c.observed_at, s.changed_at, s.name, s.path,
+       c.observed_at, c.drifted_at, s.changed_at, s.name, s.path,
        coalesce(s.root_id, s.id) as root_id, v.template -> 'convergence' as by_template,
        v.environment -> 'convergence' as by_environment
   from claimed c
@@ -374,9 +375,9 @@ class ClaimedStack:
     """A stack to observe. name: None: it was deleted; then root_id is None, too. requested: not by
     its policy alone. reported: changes were reported. resources: those alone; None: all.
     deferred: an observation has left them out; rest: one of the whole stack. differs: a resource
-    differed at the last observation. observed_at: start of that; None: there was none. changed_at:
-    by a request. path: from the root stack. section: `convergence` of the root's template and
-    environment.
+    differed at the last observation. observed_at: start of that; None: there was none. drifted_at:
+    when drift was last found or ended; None: never. changed_at: by a request. path: from the root
+    stack. section: `convergence` of the root's template and environment.
     """
 
     stack_id: UUID
@@ -390,6 +391,7 @@ class ClaimedStack:
     rest: bool
     differs: bool
     observed_at: datetime | None
+    drifted_at: datetime | None
     changed_at: datetime | None
     name: str | None
     path: str | None

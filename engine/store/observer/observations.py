@@ -16,9 +16,9 @@ from engine.words import FoundBy, Json, ObservedState
 
 #: $1, $2: stacks, and the ID after which the page starts in each; of reported changes, stacks and
 #: IDs. $3: its length. $4: bytes of large properties and attributes after which it ends. Sorted by
-#: stack and ID, so that only the last stack can have more. Resources with an operation that runs or
-#: failed are left out, because their recorded state is not certain; but after a failed update, the
-#: physical resource may be missing. applied: the recorded state was applied.
+#: stack and ID, so that only the last stack can have more. Resources with an operation under way
+#: are left out, and those that are suspended, deleted or not adopted. applied: the recorded state
+#: was applied, because the last operation did not fail, or changes nothing.
 _read_page = """
 with page as materialized (
     select r.stack_id, r.id, r.bytes
@@ -28,7 +28,8 @@ with page as materialized (
           where c.stack_id = w.stack_id and c.id {compared} w.id
             and c.physical_id is not null and c.replaced_by is null
             and c.action not in ('INIT', 'DELETE', 'SUSPEND')
-            and (c.status = 'COMPLETE' or c.status = 'FAILED' and c.action = 'UPDATE')
+            and (c.status = 'COMPLETE'
+                 or c.status = 'FAILED' and c.action in ('CREATE', 'UPDATE', 'CHECK', 'SNAPSHOT'))
             and not exists (select from node n
                              where n.stack_id = c.stack_id and n.resource_id = c.id
                                and n.traversal = (select traversal from stack where id = w.stack_id)
@@ -42,7 +43,7 @@ with page as materialized (
 )
 select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.attributes,
        r.updated_at, r.masked_properties is not null as has_secrets, clock_timestamp() as now,
-       r.status = 'COMPLETE' as applied
+       r.status = 'COMPLETE' or r.action in ('CHECK', 'SNAPSHOT') as applied
   from fitting f
  cross join lateral (select * from resource
                       where stack_id = f.stack_id and id = f.id offset 0) r
@@ -52,7 +53,8 @@ READ_PAGE = _read_page.format(compared=">")
 READ_REPORTED = _read_page.format(compared="=")
 #: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason, endpoint}];
 #: state null: as recorded. A row is written only if the state differs from the one before, and only
-#: if the resource is the same as when it was read. Returns how many have become different.
+#: if the resource is the same as when it was read. Returns how many have become different. The
+#: schedule of a stack records when drift was last found or ended.
 WRITE = """
 with observed as materialized (
     select o.* from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz,
@@ -64,12 +66,14 @@ with observed as materialized (
     delete from observation b using observed o
      where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
        and b.reported is null
+    returning b.stack_id, b.state
 ), resolved as (
     update observation b set resolved_at = clock_timestamp() from observed o
      where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
        and b.reported is not null and b.resolved_at is null
+    returning b.stack_id, b.state
 ), found as materialized (
-    select from observed o
+    select o.stack_id from observed o
      where o.state <> 'unknown'
        and not exists (select from observation b
                         where b.stack_id = o.stack_id and b.resource_id = o.id
@@ -93,6 +97,11 @@ with observed as materialized (
            is distinct from (excluded.state, excluded.differences, excluded.reason,
                              excluded.recorded_at)
         or b.resolved_at is not null
+), drifted as (
+    update observation_schedule set drifted_at = clock_timestamp()
+     where stack_id in (select stack_id from found
+                        union select stack_id from ended where state <> 'unknown'
+                        union select stack_id from resolved where state <> 'unknown')
 )
 select count(*) from found
 """
@@ -116,7 +125,7 @@ ENCRYPTED = ("properties", "data", "attributes")
 @dataclass(frozen=True, slots=True)
 class RecordedResource:
     """The recorded state of a resource, decrypted. now: the database's time. applied: False: its
-    last update failed."""
+    create or its last update failed."""
 
     stack_id: UUID
     id: UUID

@@ -37,6 +37,9 @@ APPLYING = frozenset(Action) - {
     Action.DELETE,
     *map(Action, map(str.upper, words.IN_PLACE_OPERATIONS)),
 }
+#: Actions after which, if they failed, a resource is observed: that change it, or only read it.
+CHANGING = frozenset({ResourceAction.CREATE, ResourceAction.UPDATE})
+READING = frozenset({ResourceAction.CHECK, ResourceAction.SNAPSHOT})
 #: The sets, by the names of their columns in SQL.
 SETS: Mapping[str, Iterable[frozenset[str]]] = {
     "state": (
@@ -53,6 +56,9 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
     "action": (
         # Resources that are not observed.
         frozenset({ResourceAction.INIT, ResourceAction.SUSPEND, ResourceAction.DELETE}),
+        # Resources that are observed after the action failed, and those as whole as before it.
+        CHANGING | READING,
+        READING,
         APPLYING,
     ),
     "operation": (words.GATES, words.CREATING),

@@ -159,6 +159,28 @@ async def test_intervals_vary(unobserved: Program) -> None:
     assert longer - shorter > 1
 
 
+async def test_a_stack_that_drifted_before_is_observed_sooner(
+    unobserved: Program, things: Things
+) -> None:
+    for name in ("before", "other"):
+        await created(unobserved, {"a": thing(things)}, name=name)
+    (first, _) = sorted(things.objects)
+    for size in (9, 1):
+        things.objects[first]["size"] = size
+        await make_due(unobserved)
+        await observer_of(unobserved).observe_due()
+    await make_due(unobserved)
+    await observer_of(unobserved).observe_due()
+    found = {
+        row["name"]: row["next_at"]
+        for row in await unobserved.database.pool.fetch(
+            "select name, next_at from observation_schedule join stack on id = stack_id"
+        )
+    }
+    # By a fiftieth of the interval: what was changed before its drift counts for both.
+    assert found["other"] - found["before"] > timedelta(seconds=10)
+
+
 async def test_an_observation_without_changes_writes_only_the_schedule(
     unobserved: Program, things: Things
 ) -> None:

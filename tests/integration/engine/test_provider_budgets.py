@@ -202,6 +202,22 @@ async def test_what_differs_is_observed_first(run: Program, things: Things) -> N
     assert (await drift_of(run))["resources"] == []
 
 
+async def test_what_drifted_before_is_observed_first(run: Program, things: Things) -> None:
+    for name in ("before", "other"):  # the later change is more urgent
+        await create(run, things, 1, name)
+    (first, _) = sorted(things.objects)
+    for size in (9, 1):
+        things.objects[first]["size"] = size
+        await observe_due(run, observer_of(run))
+    assert (await drift_of(run, "before"))["resources"] == []
+    await run.database.pool.execute(
+        "update observation_schedule set observed_at = now() - interval '1h'"
+    )
+    await observe_due(run, observer_of(run, 6.0))  # one request
+    paused = [len((await drift_of(run, name))["paused"]) for name in ("before", "other")]
+    assert paused == [0, 1]
+
+
 async def test_projects_take_turns(run: Program, things: Things) -> None:
     other = Program(run.session, run.url, "other")
     await create(run, things, 8)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from engine.store.observer import observation_schedule
 from engine.types.contract import Call
 from engine.types.observation import Difference, Observation
 from engine.types.registry import TypeRegistry
-from engine.words import ObservedState, ResourceId
+from engine.words import ObservedState, ResourceAction, ResourceId
 from engine.work.observer import Observer
 from tests.integration.api.test_access import bearer, run_with_tokens, token
 from tests.support.changes import observed, thing, until_deleted
@@ -390,11 +391,21 @@ async def test_a_reporter_can_only_report(database_url: str, world: World) -> No
         assert status == 403
 
 
-async def test_only_completed_resources_are_observed(
+async def test_resources_are_observed_unless_their_state_is_not_that_of_a_running_stack(
     unobserved: Program, type_: WatchedThing
 ) -> None:
     physical = await created(unobserved, "a")
-    await unobserved.database.pool.execute("update resource set status = 'FAILED'")
-    assert (await report(unobserved, physical["a"]))["resources"] == 1
-    assert await observer_of(unobserved, type_).observe_due() == 1
-    assert type_.looked == []
+    found = set[str]()
+    for action, status in product(ResourceAction, ("COMPLETE", "FAILED", "IN_PROGRESS")):
+        changed = "update resource set action = $1, status = $2"
+        await unobserved.database.pool.execute(changed, action, status)
+        assert (await report(unobserved, physical["a"]))["resources"] == 1
+        assert await observer_of(unobserved, type_).observe_due() == 1
+        if type_.looked:
+            found.add(f"{action}_{status}")
+        type_.looked.clear()
+    assert found == {
+        "CREATE_COMPLETE", "UPDATE_COMPLETE", "ADOPT_COMPLETE", "CHECK_COMPLETE",
+        "RESUME_COMPLETE", "SNAPSHOT_COMPLETE",
+        "CREATE_FAILED", "UPDATE_FAILED", "CHECK_FAILED", "SNAPSHOT_FAILED",
+    }  # fmt: skip

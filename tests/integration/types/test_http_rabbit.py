@@ -1,6 +1,7 @@
 """Objects of a real service, RabbitMQ's management API, as resources."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -43,17 +44,28 @@ async def management(rabbit: Rabbit) -> AsyncIterator[ManagementApi]:
 
 @pytest.fixture
 async def running(rabbit: Rabbit, database_url: str) -> AsyncIterator[Program]:
+    async with program(database_url, settings_of(rabbit)) as run:
+        yield run
+
+
+@pytest.fixture
+async def impatient(rabbit: Rabbit, database_url: str) -> AsyncIterator[Program]:
+    """A program that waits 3 s for a response."""
+    limits = {"resource_types.http.timeout": "3s", "resource_types.http.connect_timeout": "3s"}
+    async with program(database_url, settings_of(rabbit) | limits) as run:
+        yield run
+
+
+def settings_of(rabbit: Rabbit) -> dict[str, Any]:
     lent = {
         "kind": "basic", "username": "guest", "secret": "guest", "projects": ["p"],
         "origins": [rabbit.management_url],
     }  # fmt: skip
-    overrides = {
+    return {
         "resource_types.http.enabled": True,
         "resource_types.http.allow": ["127.0.0.0/8"],
         "resource_types.http.credentials.rabbit": lent,
     }
-    async with program(database_url, overrides) as run:
-        yield run
 
 
 @pytest.fixture
@@ -158,19 +170,23 @@ async def until_deleted(running: Program, name: str) -> None:
             await asyncio.sleep(0.02)
 
 
+def listed_queues(rabbit: Rabbit, vhost: str, *names: str) -> dict[str, Json]:
+    """Durable queues without arguments, which one request observes."""
+    return {
+        queue: http_object(
+            rabbit, f"/queues/{vhost}/{queue}", {"durable": True}, id=queue,
+            compare={"$.durable": True, "$.arguments": {}},
+            list={"url": f"/queues/{vhost}", "items": "$", "id": "$.name"},
+        )
+        for queue in names
+    }  # fmt: skip
+
+
 async def test_queues_changed_outside_are_observed_by_one_list_and_repaired(
     running: Program, rabbit: Rabbit, management: ManagementApi, name: str
 ) -> None:
     await management.request("PUT", f"/vhosts/{name}", {})
-    queues = {
-        queue: http_object(
-            rabbit, f"/queues/{name}/{queue}", {"durable": True}, id=queue,
-            compare={"$.durable": True, "$.arguments": {}},
-            list={"url": f"/queues/{name}", "items": "$", "id": "$.name"},
-        )
-        for queue in ("changed", "gone", "same")
-    }  # fmt: skip
-    await running.create(name, queues)
+    await running.create(name, listed_queues(rabbit, name, "changed", "gone", "same"))
     assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
     assert (await observed(running, name))["resources"] == []
     for queue in ("changed", "gone"):
@@ -179,9 +195,7 @@ async def test_queues_changed_outside_are_observed_by_one_list_and_repaired(
     await management.request("PUT", f"/queues/{name}/changed", redeclared)
     await management.request("PUT", f"/queues/{name}/other", {"durable": True})
     drift = await observed(running, name)
-    assert {one["resource_name"]: one["state"] for one in drift["resources"]} == {
-        "changed": "changed", "gone": "missing",
-    }  # fmt: skip
+    assert states(drift) == {"changed": "changed", "gone": "missing"}
     changed = next(one for one in drift["resources"] if one["resource_name"] == "changed")
     assert changed["differences"] == [
         {"path": "$.arguments", "desired": {}, "observed": {"x-max-length": 9}}
@@ -197,6 +211,81 @@ async def test_queues_changed_outside_are_observed_by_one_list_and_repaired(
     )
     await running.stack_request("DELETE", name)
     await until_deleted(running, name)
+    await management.request("DELETE", f"/vhosts/{name}")
+
+
+def states(drift: Json) -> dict[str, str]:
+    return {one["resource_name"]: one["state"] for one in drift["resources"]}
+
+
+async def test_a_binding_made_again_under_another_id_is_missing_and_the_other_is_left_alone(
+    running: Program, rabbit: Rabbit, management: ManagementApi, name: str
+) -> None:
+    await management.request("PUT", f"/vhosts/{name}", {})
+    await management.request("PUT", f"/queues/{name}/q", {"durable": True})
+    path = f"/bindings/{name}/e/amq.direct/q/q"
+    binding = {
+        "type": "Headgate::HTTP",
+        "properties": {
+            "base": f"{rabbit.management_url}/api",
+            "credential": "rabbit",
+            "create": {"url": path, "body": {"arguments": {"of": "${key}"}}},
+            "find": {"url": path},
+            "id": "$[?@.arguments.of=='${key}'].properties_key",
+            "list": {"url": path, "items": "$", "id": "$.properties_key"},
+            "read": {"url": f"{path}/${{id}}"},
+            "delete": {"url": f"{path}/${{id}}"},
+        },
+    }
+    await running.create(name, {"binding": binding})
+    assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+    assert states(await observed(running, name)) == {}
+    before = (await running.resources(name))["binding"]["physical_resource_id"]
+    await management.request("DELETE", f"{path}/{before}")
+    await management.request("POST", path, {"arguments": {"of": "another client"}})
+    assert states(await observed(running, name)) == {"binding": "missing"}
+    await running.update(name, converge=True)
+    assert await running.until_ended(name) == "UPDATE_COMPLETE", await running.events(name)
+    assert states(await observed(running, name)) == {}
+    after = (await running.resources(name))["binding"]["physical_resource_id"]
+    found = {
+        one["properties_key"]: one["arguments"] for one in await management.request("GET", path)
+    }
+    assert len(found) == 2 and after in found and before not in found
+    assert {"of": "another client"} in found.values()
+    await running.stack_request("DELETE", name)
+    await until_deleted(running, name)
+    await management.request("DELETE", f"/vhosts/{name}")
+
+
+async def test_queues_that_flap_are_reported_each_time_and_those_of_a_hanging_broker_are_unknown(
+    impatient: Program, rabbit: Rabbit, management: ManagementApi, name: str
+) -> None:
+    run = impatient
+    await management.request("PUT", f"/vhosts/{name}", {})
+    policy = {"convergence": {"observe": {"every": "1h"}, "on_drift": "notify"}}
+    await run.create(name, listed_queues(rabbit, name, "a", "b"), environment=policy)
+    assert await run.until_ended(name) == "CREATE_COMPLETE", await run.events(name)
+    await management.request("DELETE", f"/queues/{name}/a")
+    assert states(await observed(run, name)) == {"a": "missing"}
+    rabbit.send_signal(signal.SIGSTOP)
+    try:
+        hanging = await observed(run, name)
+        assert states(hanging) == dict.fromkeys("ab", "unknown")
+        assert "no complete response within 3 s" in hanging["resources"][0]["reason"]
+    finally:
+        rabbit.send_signal(signal.SIGCONT)
+    for _ in range(2):
+        await management.request("PUT", f"/queues/{name}/a", {"durable": True})
+        assert states(await observed(run, name)) == {}
+        await management.request("DELETE", f"/queues/{name}/a")
+        assert states(await observed(run, name)) == {"a": "missing"}
+    history = await run.stack_request("GET", name, "/history")
+    reports = [one["type"] for one in history["events"] if ".drift." in one["type"]]
+    moments = [one.rpartition(".")[2] for one in reports]
+    assert moments == ["detected", "resolved", "detected", "resolved", "detected"]
+    await run.stack_request("DELETE", name)
+    await until_deleted(run, name)
     await management.request("DELETE", f"/vhosts/{name}")
 
 
