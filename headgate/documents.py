@@ -1664,13 +1664,25 @@ class PausedEndpoint(TypedDict):
     reason: str
 
 
+class RequestedEndpoint(TypedDict):
+    """An endpoint of a provider to which the observer has sent requests of the project today.
+    requests_per_minute, used: of its budget, which all projects share: the requests that it has not
+    refilled yet; null: it has no budget."""
+
+    endpoint: str
+    requests: int
+    requests_per_minute: float | None
+    used: int | None
+
+
 class Usage(TypedDict):
-    """paused: now, and not of the days."""
+    """paused: now, and not of the days. endpoints: today, those with the most requests first."""
 
     first: str
     last: str
     usage: list[DayUsage]
     paused: list[PausedEndpoint]
+    endpoints: list[RequestedEndpoint]
 
 
 class Parameter(TypedDict):

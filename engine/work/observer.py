@@ -131,10 +131,10 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _ObservedPage:
-    """requests: to providers."""
+    """requests: to providers, by endpoint."""
 
     resources: list[ObservedResource]
-    requests: int
+    requests: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -519,7 +519,7 @@ class Observer:
                     requests=observed.requests, drift=drift,
                 )  # fmt: skip
         self._metrics.record_drift(drift)
-        self._metrics.record_provider_requests(observed.requests)
+        self._metrics.record_provider_requests(sum(observed.requests.values()))
         further = held.difference(one.stack.stack_id for one in ended)
         return {stack_id: one for stack_id, one in pending.items() if stack_id in further}
 
@@ -541,7 +541,10 @@ class Observer:
                 endpoint, found_by = answer.group.endpoint, progress.found_by
                 found.append(_observed_resource(one, judged, endpoint, found_by))
                 await asyncio.sleep(0)  # patterns of the policy may match many differences
-        return _ObservedPage(found, sum(one.requests for one in groups))
+        requests = Counter[str]()
+        for group in groups:
+            requests[group.endpoint[2]] += group.requests
+        return _ObservedPage(found, requests)
 
     def _groups(
         self, pending: Mapping[UUID, _Progress], page: Sequence[RecordedResource], credential: str

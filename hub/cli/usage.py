@@ -50,12 +50,23 @@ def usage(
         typer.echo(csv_of(days), nl=False)
         return
     rows = [row_of(one) for one in days]
-    print_result(found, server.format, lambda: _render(rows, found.get("paused", ())))
+    print_result(found, server.format, lambda: _render(rows, found))
 
 
-def _render(rows: Sequence[Mapping[str, Json]], paused: Sequence[Mapping[str, Json]]) -> Group:
-    lines = [Text(tables.plain(paused_text(one))) for one in paused]
+def _render(rows: Sequence[Mapping[str, Json]], found: Mapping[str, Json]) -> Group:
+    texts = [requested_text(one) for one in found.get("endpoints", ())]
+    texts += [paused_text(one) for one in found.get("paused", ())]
+    lines = [Text(tables.plain(one)) for one in texts]
     return Group(output.table(rows, COLUMNS), *lines)
+
+
+def requested_text(one: Mapping[str, Json]) -> str:
+    """``http://host: 12 requests today, 3 of 60 per minute used``. Pure."""
+    count = one["requests"]
+    text = f"{one['endpoint']}: {count} {'request' if count == 1 else 'requests'} today"
+    if one["requests_per_minute"] is None:
+        return text
+    return f"{text}, {one['used']} of {one['requests_per_minute']:g} per minute used"
 
 
 def paused_text(one: Mapping[str, Json]) -> str:

@@ -283,8 +283,16 @@ async def test_a_paused_endpoint_is_shown_with_its_time_and_reason(
     # So does the Usage page.
     usage = await visitor.open("usage")
     endpoint = usage.get_by_role("region", name="Requests to providers").get_by_role("listitem")
-    await expect(endpoint).to_contain_text(things.url)
-    await expect(endpoint).to_contain_text("next requests in")
+    await expect(endpoint).to_contain_text([things.url, things.url])
+    await expect(endpoint.first).to_contain_text("next requests in")
+    await expect(endpoint.last).to_contain_text("1 request")
+    texts = await visitor.module(
+        "usage/budgets.js",
+        "(m, all) => all.map(([requests, used, requests_per_minute]) =>"
+        " m.requestsOf({endpoint: '', requests, used, requests_per_minute}))",
+        [[1, None, None], [12, 3, 60]],
+    )
+    assert texts == ["1 request", "12 requests; 3 of 60 per minute used by all projects"]
     assert await visitor.violations() == []
     page = await visitor.open("stack", "web", stack_id)
     await expect_state(page, "a", "a, create, done$")

@@ -5,7 +5,12 @@ from datetime import date, timedelta
 
 from engine.errors import Finding, Invalid
 from engine.store.database import Database
-from engine.store.observer.provider_endpoints import PausedEndpoint, read_paused_endpoints
+from engine.store.observer.provider_endpoints import (
+    PausedEndpoint,
+    RequestedEndpoint,
+    read_paused_endpoints,
+    read_requested_endpoints,
+)
 from engine.store.projects import usage
 from engine.store.projects.usage import DayUsage
 from engine.work.drift_hooks import OBSERVER
@@ -39,6 +44,11 @@ class Usage:
         """The endpoints to which the observers send no more requests of the project now."""
         async with self._database.connection() as conn:
             return await read_paused_endpoints(conn, project)
+
+    async def requested_endpoints(self, project: str) -> Sequence[RequestedEndpoint]:
+        """The endpoints to which the observers have sent requests of the project today."""
+        async with self._database.connection() as conn:
+            return await read_requested_endpoints(conn, project)
 
 
 def _invalid(place: str, reason: str, remedy: str) -> Invalid:

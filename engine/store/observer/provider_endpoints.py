@@ -121,13 +121,16 @@ select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred
  group by q.deferred_reason
  order by 4, 1, 2
 """
-#: The endpoints to which the observers send no more requests of a project now. Of a budget, `used`
-#: counts the requests that it has not refilled yet, of all projects.
-READ_PAUSED_ENDPOINTS = """
-select endpoint, null as type, (state ->> 'rate')::double precision as per_minute,
-       greatest(0, ceil(((state ->> 'paid')::double precision
-                         - extract(epoch from clock_timestamp()))
-                        * (state ->> 'rate')::double precision / 60))::integer as used,
+#: Of a budget: its rate, and the requests that it has not refilled yet, of all projects.
+_BUDGET = """(state ->> 'rate')::double precision as per_minute,
+       case when state ? 'rate'
+            then greatest(0, ceil(((state ->> 'paid')::double precision
+                                   - extract(epoch from clock_timestamp()))
+                                  * (state ->> 'rate')::double precision / 60))::integer
+            end as used"""
+#: The endpoints to which the observers send no more requests of a project now.
+READ_PAUSED_ENDPOINTS = f"""
+select endpoint, null as type, {_BUDGET},
        to_timestamp((state -> 'turns' -> $1::text ->> 0)::double precision) as until,
        '' as reason, false as throttled
   from provider_budget
@@ -137,7 +140,18 @@ union all
 select endpoint, type, null, null, until, public_reason, throttled from provider_failure
  where project = $1 and until > clock_timestamp()
  order by 1, 2 nulls first limit 1000
-"""
+"""  # noqa: S608 - of constants
+#: The endpoints to which the observers have sent requests of a project today, and their budgets.
+READ_REQUESTED_ENDPOINTS = f"""
+select endpoint, r.requests, {_BUDGET}
+  from (select e.endpoint, sum(e.requests::bigint)::bigint as requests
+          from observer_usage u
+         cross join lateral jsonb_each_text(u.endpoints) e (endpoint, requests)
+         where u.project = $1 and u.day = (clock_timestamp() at time zone 'UTC')::date
+         group by e.endpoint) r
+  left join provider_budget b using (endpoint)
+ order by r.requests desc, endpoint limit 100
+"""  # noqa: S608 - of constants
 #: The project, the resource type, and the endpoint.
 Endpoint = tuple[str, str, str]
 
@@ -190,6 +204,16 @@ class PausedEndpoint:
     until: datetime
     reason: str
     throttled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedEndpoint:
+    """requests: of a project, today. per_minute, used: of its budget; None: it has none."""
+
+    endpoint: str
+    requests: int
+    per_minute: float | None
+    used: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +310,11 @@ async def read_paused(conn: Connection, stack_id: UUID) -> list[PausedObservatio
 async def read_paused_endpoints(conn: Connection, project: str) -> list[PausedEndpoint]:
     rows = await conn.fetch(READ_PAUSED_ENDPOINTS, project)
     return [PausedEndpoint(**row) for row in rows]
+
+
+async def read_requested_endpoints(conn: Connection, project: str) -> list[RequestedEndpoint]:
+    rows = await conn.fetch(READ_REQUESTED_ENDPOINTS, project)
+    return [RequestedEndpoint(**row) for row in rows]
 
 
 async def count_paused(conn: Connection) -> PausedCounts:

@@ -4,7 +4,7 @@ No work writes here except observations, which no row delays: the rest is comput
 hooks, for a whole day at once. A finished day is rolled up into one row for each project.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -13,14 +13,24 @@ from engine.store.connection import Connection
 
 #: Key of the advisory lock for rolling up.
 LOCK_KEY = 0x6865616467757361
-#: Adds to the counts of a day that is not rolled up. $2: the slot.
+#: Adds to the counts of a day that is not rolled up. $2: the slot. $6: {endpoint: requests}. A row
+#: has the endpoints with the most requests.
 ADD_OBSERVED = """
-insert into observer_usage as u (project, day, slot, observations, provider_requests, drift_found)
-values ($1, (clock_timestamp() at time zone 'UTC')::date, $2, $3, $4, $5)
+insert into observer_usage as u (project, day, slot, observations, provider_requests, drift_found,
+                                 endpoints)
+values ($1, (clock_timestamp() at time zone 'UTC')::date, $2, $3, $4, $5, $6)
 on conflict (project, day, slot) do update
    set observations = u.observations + excluded.observations,
        provider_requests = u.provider_requests + excluded.provider_requests,
-       drift_found = u.drift_found + excluded.drift_found
+       drift_found = u.drift_found + excluded.drift_found,
+       endpoints = case when excluded.endpoints = '{}' then u.endpoints else (
+           select jsonb_object_agg(m.endpoint, m.requests)
+             from (select e.endpoint, sum(e.requests::bigint) as requests
+                     from (select * from jsonb_each_text(u.endpoints)
+                           union all
+                           select * from jsonb_each_text(excluded.endpoints))
+                          e (endpoint, requests)
+                    group by e.endpoint order by requests desc, e.endpoint limit 100) m) end
 """
 #: Quotas, in the form of engine/store/projects/quotas.py. Observations of today: a project has few
 #: rows.
@@ -174,9 +184,18 @@ async def read_days(conn: Connection, settling: timedelta) -> RollUpDays:
 
 
 async def add_observed(
-    conn: Connection, project: str, slot: int, *, observations: int, requests: int, drift: int
+    conn: Connection,
+    project: str,
+    slot: int,
+    *,
+    observations: int,
+    requests: Mapping[str, int],
+    drift: int,
 ) -> None:
-    await conn.execute(ADD_OBSERVED, project, slot, observations, requests, drift)
+    """requests: by endpoint; "": to none that has a budget."""
+    named = {key: count for key, count in requests.items() if key and count}
+    total = sum(requests.values())
+    await conn.execute(ADD_OBSERVED, project, slot, observations, total, drift, named)
 
 
 async def until_tomorrow(conn: Connection) -> timedelta:

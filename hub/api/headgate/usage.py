@@ -24,12 +24,23 @@ CSV = "text/csv"
 
 async def show(request: web.Request) -> web.Response:
     first, last, days = await _read(request)
-    paused = await context_of(request).engine.usage.paused_endpoints(project_of(request))
+    usage, project = context_of(request).engine.usage, project_of(request)
+    paused = await usage.paused_endpoints(project)
+    requested = await usage.requested_endpoints(project)
     found = responses.Usage(
         first=str(first),
         last=str(last),
         usage=[_document(one) for one in days],
         paused=[_paused_document(one) for one in paused],
+        endpoints=[
+            responses.RequestedEndpoint(
+                endpoint=one.endpoint,
+                requests=one.requests,
+                requests_per_minute=one.per_minute,
+                used=one.used,
+            )
+            for one in requested
+        ],
     )
     return json_response(found)
 

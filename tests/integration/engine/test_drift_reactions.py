@@ -593,3 +593,35 @@ async def test_drift_during_a_stop_is_repaired_after_the_change_is_complete(
     assert world.operations("a").count("create") == 2
     await observe(run)
     assert await reports(run) == [("detected", "a", "missing"), ("resolved", "a", "present")]
+
+
+async def test_drift_during_a_hook_is_repaired_after_the_change_is_complete(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": simple(), "b": simple()}, REPAIR)
+    breakpoints = {"resources": {"b": {"hooks": "pre-update"}}}
+    await put(
+        run, "s", {"a": simple(), "b": simple(2)},
+        environment={"convergence": REPAIR, "resource_registry": breakpoints},
+    )  # fmt: skip
+    (hook,) = await run.waiting_hooks("s")
+    del world.things[(await ids(run))["a"]]
+    world.observed["b"] = Observation(ObservedState.DEGRADED, reason="it is slow")
+    for _ in range(2):
+        await observe(run)
+    # Also that of the resource whose hook waits is reported once, and nothing supersedes the change.
+    detected = [("detected", "a", "missing"), ("detected", "b", "degraded")]
+    assert await reports(run) == detected
+    assert [one["id"] for one in await run.waiting_hooks("s")] == [hook["id"]]
+    newest, *before = await traversals(run)
+    assert newest["requested_by"] != "observer" and len(before) == 1
+    del world.observed["b"]
+    assert (await run.signal(hook))[0] == 200
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert world.operations("a") == ["create"] and world.operations("b") == ["create", "update"]
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    await observe(run)
+    assert world.operations("a").count("create") == 2 and world.operations("b")[1:] == ["update"]
+    resolved = [("resolved", "a", "present"), ("resolved", "b", "present")]
+    assert sorted(await reports(run)) == sorted(detected + resolved)

@@ -100,6 +100,12 @@ async def paused_endpoints(run: Program, project: str = "p") -> list[Json]:
     return list(found["paused"])
 
 
+async def requested_endpoints(run: Program, project: str = "p") -> list[Json]:
+    """The endpoints that got requests of a project today, from its usage."""
+    _, found = await Http(run.session, run.url, project).call("GET", "/usage")
+    return list(found["endpoints"])
+
+
 async def observe_due(run: Program, observer: Observer) -> None:
     await run.database.pool.execute(DUE)
     await observer.observe_due()
@@ -137,6 +143,10 @@ async def test_a_budget_divides_an_observation_and_says_so(run: Program, things:
     assert found["used"] == 4 and found["until"] > drift["resources"][0]["observed_at"]
     assert found["reason"] == "the budget of 12 requests per minute is used up"
     assert await paused_endpoints(run, "other") == []
+    assert await requested_endpoints(run) == [
+        {"endpoint": things.url, "requests": 2, "requests_per_minute": 12.0, "used": 4}
+    ]
+    assert await requested_endpoints(run, "other") == []
     # Requests that were not sent after all are refilled, also while a turn waits.
     paid = await run.database.pool.fetchval("select state ->> 'paid' from provider_budget")
     change = "update provider_budget set state = jsonb_set(state, '{paid}', to_jsonb($1::float))"
@@ -149,6 +159,7 @@ async def test_a_budget_divides_an_observation_and_says_so(run: Program, things:
         drift = await drift_of(run)
         assert [one["resources"] for one in drift["paused"]] == [left] * bool(left)
     assert things.requests == {"read": 5}
+    assert [one["requests"] for one in await requested_endpoints(run)] == [5]
     assert (drift["observing"], len(drift["resources"])) == (False, 5)
     assert drift["observable_resources"] == 5 and drift["observed_at"] is not None
 

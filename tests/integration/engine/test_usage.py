@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine.store.projects.usage import add_observed
 from engine.types.registry import TypeRegistry
 from engine.work.drift_hooks import OBSERVER
 from engine.work.observer import Observer
@@ -213,6 +214,30 @@ async def test_requests_to_providers_are_counted(run: Program, things: Things) -
     (day,) = await usage(run)
     assert day["provider_requests"] == things.requests["list"] == 3
     assert day["observations"] == 8
+    await observe(run)
+    _, found = await run.call("GET", "/usage")
+    assert found["endpoints"] == [
+        {"endpoint": things.url, "requests": 6, "requests_per_minute": None, "used": None}
+    ]
+    await move_to_yesterday(run)
+    _, found = await run.call("GET", "/usage")
+    assert found["endpoints"] == []
+
+
+async def test_the_endpoints_with_the_most_requests_of_a_day_are_counted(run: Program) -> None:
+    async with run.database.connection() as conn:
+        for first in (0, 60):
+            requests = {f"http://h{n}": n for n in range(first, first + 61)}
+            await add_observed(conn, "p", 1, observations=1, requests=requests, drift=0)
+        stored = "select count(*) from observer_usage cross join jsonb_object_keys(endpoints)"
+        assert await conn.fetchval(stored) == 100
+    _, found = await run.call("GET", "/usage")
+    assert (found["usage"][0]["provider_requests"], len(found["endpoints"])) == (
+        2 * 60 + sum(range(60)) + sum(range(61, 121)), 100,
+    )  # fmt: skip
+    assert [(one["endpoint"], one["requests"]) for one in found["endpoints"][:2]] == [
+        ("http://h120", 120), ("http://h60", 120),
+    ]  # fmt: skip
 
 
 async def test_the_event_of_a_day_reaches_the_stream(run: Program) -> None:

@@ -8,6 +8,10 @@
  * @typedef {{endpoint: string, resource_type: string | null, requests_per_minute: number | null,
  *   used: number | null, until: string, reason: string}} PausedEndpoint
  *
+ * requests: today. requests_per_minute, used: null: it has no budget.
+ * @typedef {{endpoint: string, requests: number, requests_per_minute: number | null,
+ *   used: number | null}} RequestedEndpoint
+ *
  * @typedef {object} Token
  * @property {string} id
  * @property {string} name

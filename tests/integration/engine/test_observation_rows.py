@@ -1,0 +1,72 @@
+"""What is due to be observed is found by key: the rows that the observer reads grow with what is due
+and with the projects, not with the stacks, also without table statistics."""
+
+from datetime import timedelta
+
+import pytest
+
+from engine.store.connection import Connection
+from engine.store.database import open_database
+from engine.store.observer import observation_schedule
+from engine.store.observer.observation_schedule import FinishedObservation
+from tests.support.keys import KEYRING
+from tests.support.postgres import TestServer
+from tests.support.rows_read import rows_read_by, without_statistics
+
+#: Stacks of a batch, stacks that are due, and rounds.
+BATCH, DUE, ROUNDS = 10, 10, 3
+PROJECTS = 5
+HOUR = timedelta(hours=1)
+#: Stacks that are observed within a day. $1: how many.
+FILL = """
+with added as (
+    insert into stack (id, project, name, owner, version, traversal)
+    select gen_random_uuid(), 'p' || n % $2, 's' || gen_random_uuid(), 'o', 1, 1
+      from generate_series(1, $1::integer) n returning id, project
+)
+insert into observation_schedule (stack_id, project, next_at, observed_at)
+select id, project, now() + interval '1 hour' + random() * interval '1 day', now() from added
+"""
+MAKE_DUE = """
+update observation_schedule set next_at = now() - interval '1s'
+ where stack_id in (select stack_id from observation_schedule where project = 'p0' limit $1)
+"""
+
+
+async def rows_of_rounds(conn: Connection) -> int:
+    """The rows that some rounds of the scheduler read: claims, their ends, and the next time."""
+
+    async def run(conn: Connection) -> None:
+        for _ in range(ROUNDS):
+            claimed = await observation_schedule.claim(conn, BATCH, HOUR)
+            assert len(claimed) == DUE
+            await observation_schedule.finish(
+                conn, [FinishedObservation(one, HOUR, 1, 0) for one in claimed]
+            )
+            assert await observation_schedule.until_next(conn) is not None
+            await conn.execute(MAKE_DUE, DUE)
+        assert len(await observation_schedule.claim(conn, BATCH, HOUR)) == DUE
+
+    await conn.execute(MAKE_DUE, DUE)
+    return await rows_read_by(conn, run)
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["new", "analysed"])
+async def test_the_rows_that_the_scheduler_reads_do_not_grow_with_the_stacks(
+    postgres: TestServer, analysed: bool
+) -> None:
+    async with postgres.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await without_statistics(conn)
+                found: list[int] = []
+                for added in (500, 9_500):
+                    await conn.execute(FILL, added, PROJECTS)
+                    if analysed:
+                        await conn.execute("analyze")
+                    found.append(await rows_of_rounds(conn))
+        finally:
+            await database.close()
+    few, many = found
+    assert many < min(1.5 * few, ROUNDS * 50 * DUE)
