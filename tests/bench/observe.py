@@ -27,6 +27,14 @@ Json = Any
 STACK, PAGE = 1_000, 1_000
 #: Seconds in which an object is built.
 BUILD = 60
+#: Seconds between two polls of the client meanwhile.
+POLL = 0.5
+#: Creates: the case, whether the observer completes them, and seconds until an object is ready.
+CREATIONS = (
+    ("create, by list", True, BUILD),
+    ("create, one request each", False, BUILD),
+    ("create, ready at once", False, 0),
+)
 #: Resources that the scheduler is measured with, for each one that is observed.
 SCHEDULED = 10
 #: Stacks are observed when this part says so.
@@ -99,8 +107,9 @@ async def observe(run: Run) -> None:
     for size in (*run.sizes, *([run.largest] if run.largest else [])):
         for case, listed in (("by list", True), ("one request each", False)):
             await measure_observation(run, case, size, listed=listed)
-        for case, listed in (("create, by list", True), ("create, one request each", False)):
-            await measure_creation(run, case, size, listed=listed)
+        for case, listed, build in CREATIONS:
+            await measure_creation(run, case, size, listed=listed, build=build)
+        await measure_waiting(run, size)
         await measure_schedule(run, size * SCHEDULED)
     for case, listed in (("event to webhook, by list", True), ("event to webhook", False)):
         await measure_events(run, case, listed=listed)
@@ -183,11 +192,11 @@ async def observe_all(conn: asyncpg.Connection) -> None:
             await asyncio.sleep(0.1)
 
 
-async def measure_creation(run: Run, case: str, size: int, *, listed: bool) -> None:
-    """Create objects that take a while to be built."""
+async def measure_creation(run: Run, case: str, size: int, *, listed: bool, build: int) -> None:
+    """Create objects that take a while to be built, or none: what all creates cost."""
     async with running_provider() as provider, run.server(settings=SETTINGS) as (server, client):
         used, started = server.usage(), time.perf_counter()
-        await create_built(client, provider.url, size, listed=listed)
+        await create_built(client, provider.url, size, listed=listed, build=build)
         seconds, used = time.perf_counter() - started, server.usage() - used
         # Each object was created by one request.
         requests = await provider.requests() - size
@@ -197,12 +206,24 @@ async def measure_creation(run: Run, case: str, size: int, *, listed: bool) -> N
         )  # fmt: skip
 
 
-async def create_built(client: Client, url: str, size: int, *, listed: bool) -> None:
+async def measure_waiting(run: Run, size: int) -> None:
+    """What the server and the client's polls cost while so many objects are built, without these.
+    Measured for a sixth of the time."""
+    async with run.server(settings=SETTINGS) as (server, client):
+        used, ends = server.usage(), time.perf_counter() + BUILD / 6
+        while time.perf_counter() < ends:
+            await client.until_idle()
+            await asyncio.sleep(POLL)
+        used = server.usage() - used
+        run.add("observe", "create, the time alone", size, **used.each(max(size // 6, 1)))
+
+
+async def create_built(client: Client, url: str, size: int, *, listed: bool, build: int) -> None:
     for first in range(0, size, STACK):
         numbers = range(first, min(first + STACK, size))
-        resources = {f"r{n}": built(url, listed=listed) for n in numbers}
+        resources = {f"r{n}": built(url, listed=listed, build=build) for n in numbers}
         await client.create(f"s{first}", resources)
-    await client.until_idle(pause=0.5)
+    await client.until_idle(pause=POLL)
     for stack in await client.stacks():
         await client.until_ended(stack)
 
@@ -213,11 +234,11 @@ def external(url: str, number: int, *, listed: bool) -> Json:
     return {"type": "Headgate::HTTP", "external_id": f"t{number}", "properties": properties}
 
 
-def built(url: str, *, listed: bool) -> Json:
+def built(url: str, *, listed: bool, build: int) -> Json:
     ready = {"path": "$.state", "values": ["ready"], **({"source": "list"} if listed else {})}
     properties = {
         **reads(url, listed=listed, name="read"),
-        "create": {"url": "/things", "body": {"build": BUILD}},
+        "create": {"url": "/things", "body": {"build": build}},
         "ready": ready,
         "timeout": 3_000,
     }

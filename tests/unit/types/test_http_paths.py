@@ -1,6 +1,8 @@
 """JSON paths into responses, and placeholders in requests."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.types.http.json_paths import InvalidPath, first_value, read_path
 from engine.types.http.requests import PlaceholderError, fill, fill_url, names_in
@@ -36,6 +38,27 @@ def test_a_path_selects_the_first_value(path: str, value: Json) -> None:
 @pytest.mark.parametrize("path", ["$.none", "$.id.x", "$.text.id", "$.conditions[9]"])
 def test_a_path_can_have_no_value(path: str) -> None:
     assert first_value(path, DOCUMENT) is None
+
+
+NAMES = st.sampled_from(["a", "b", "0", "-1", "a b", "ü"])
+STEPS = st.one_of(NAMES, st.integers(-3, 3))
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.lists(STEPS, max_size=4), DOCUMENTS)
+def test_names_and_indexes_select_what_the_library_does(
+    steps: list[str | int], document: Json
+) -> None:
+    path = "$" + "".join(f"[{step!r}]" for step in steps)
+    expected = None
+    if isinstance(document, dict | list):
+        found = next(iter(read_path(path).finditer(document)), None)
+        expected = found and (found.obj,)
+    assert first_value(path, document) == expected
 
 
 @pytest.mark.parametrize("document", [None, "x", '{"id": 1}', 7, True])
