@@ -25,6 +25,7 @@ from tests.bench.deadlines import deadlines
 from tests.bench.hooks import hooks
 from tests.bench.language import language
 from tests.bench.observe import observe
+from tests.bench.openstack import openstack
 from tests.bench.reads import reads
 from tests.bench.restarts import restarts
 from tests.bench.run import Run
@@ -47,7 +48,10 @@ PARTS: Mapping[str, Callable[[Run], Awaitable[None]]] = {
     "observe": observe,
     "language": language,
     "dashboard": graph,
+    "openstack": openstack,
 }
+#: Parts of a run that names none: all that need nothing but `make setup`.
+USUAL = tuple(name for name in PARTS if name != "openstack")
 DEFAULT = ROOT / "build" / "bench.json"
 
 
@@ -62,12 +66,17 @@ def main(arguments: Sequence[str]) -> None:
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument(
+        "parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all but openstack"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="runs of each small size")
     parser.add_argument(
         "--sizes", type=sizes, default=(100, 1_000, 10_000), help="resources: 100,1000"
     )
     parser.add_argument("--largest", type=int, default=100_000, help="resources; 0: none")
+    parser.add_argument(
+        "--servers", type=sizes, default=(10, 50), help="of the part openstack: 10,50,100"
+    )
     parser.add_argument(
         "--no-limits", action="store_true", help="without the limits of the machine"
     )
@@ -103,7 +112,7 @@ async def measure_parts(
 ) -> None:
     run = new_run(options, postgres, rounds=options.rounds)
     previous = figures.read(options.json) if options.add else None
-    for name in options.parts or PARTS:
+    for name in options.parts or USUAL:
         await PARTS[name](run)
         derived = figures.derive(run.figures)
         print(figures.table(derived, name), end="\n\n", flush=True)
@@ -120,7 +129,7 @@ async def measure_beside(
     for number in range(options.rounds):
         for run in runs:
             print(f"round {number + 1}: {run.source}", file=sys.stderr, flush=True)
-            for name in options.parts or PARTS:
+            for name in options.parts or USUAL:
                 await PARTS[name](run)
     documents = [
         figures.document(figures.derive(run.figures), metadata | origin_of(run.source))
@@ -138,6 +147,7 @@ def new_run(options: argparse.Namespace, postgres: BenchPostgres, **more: Any) -
         postgres,
         sizes=options.sizes,
         largest=options.largest,
+        servers=options.servers,
         limits=not options.no_limits,
         **more,
     )

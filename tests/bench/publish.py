@@ -36,6 +36,16 @@ class Places:
         return self.root / "docs" / "figures.json"
 
     @property
+    def openstack(self) -> Path:
+        """The figures on a real OpenStack, which are measured on a machine of their own."""
+        return self.root / "docs" / "figures-openstack.json"
+
+    @property
+    def comparison(self) -> Path:
+        """The page with these figures."""
+        return self.root / "docs" / "explanation" / "comparison.md"
+
+    @property
     def charts(self) -> Path:
         return self.root / "docs" / "images" / "figures"
 
@@ -98,6 +108,9 @@ def generated(places: Places, document: Json) -> dict[Path, str]:
     pages = {
         page: summary.with_block(page, block(document)) for page, block in places.pages.items()
     }
+    if places.openstack.exists():
+        block = summary.openstack(figures.read(places.openstack))
+        pages[places.comparison] = summary.with_block(places.comparison, block)
     charts = {places.charts / name: text for name, text in plots.draw_all(measured).items()}
     return pages | charts
 

@@ -22,7 +22,8 @@ class Run:
     """One run of parts against one source tree.
 
     rounds: how often each figure of a small size is measured. sizes: resources of a stack. largest:
-    the size of the stacks that are measured once only. limits: whether to measure limits beside.
+    the size of the stacks that are measured once only. servers: of the stacks on OpenStack. limits:
+    whether to measure limits beside.
     """
 
     postgres: BenchPostgres
@@ -31,6 +32,7 @@ class Run:
     rounds: int = 5
     sizes: Sequence[int] = (100, 1_000, 10_000)
     largest: int = 100_000
+    servers: Sequence[int] = (10, 50)
     limits: bool = True
 
     def add(self, part: str, case: str, size: int, **values: float) -> None:

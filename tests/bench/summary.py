@@ -5,7 +5,7 @@ Each number is from a document. A row with a figure that was not measured is lef
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,44 @@ def performance(document: Json) -> str:
     if aims := aims_table(document):
         tables.append("Beside their aims on two quiet cores:\n\n" + aims)
     return "\n\n".join(tables)
+
+
+#: The columns of the table of stacks on OpenStack.
+_OPENSTACK = (
+    "seconds", "server_cpu", "tokens", "requests",
+    "keystone", "nova", "neutron", "cinder", "glance",
+)  # fmt: skip
+
+
+def openstack(document: Json) -> str:
+    """The table of docs/explanation/comparison.md: stacks on OpenStack, beside Heat."""
+    found, machine, part = figures_of(document), document["machine"], document["parts"]["openstack"]
+    cases = dict.fromkeys(key[:3] for key in found)
+    rows = [
+        f"| {case} | {size} | {' | '.join(_columns(found, part_, case, size))} |"
+        for part_, case, size in sorted(cases, key=lambda one: one[2])
+    ]
+    loads = [value for key in found if key.measure == "load" for value in found.runs(key)]
+    text = (
+        f"Measured on {part['date'][:10]} at commit `{part['commit']}`"
+        f"{' with changes' if part['changed'] else ''}: {machine['cores']} cores of"
+        f" {machine['processor']}, load {significant(min(loads))} to {significant(max(loads))}."
+    )
+    titles = [MEASURES[name].title for name in _OPENSTACK]
+    header = [f"| | servers | {' | '.join(titles)} |", f"|---|--:|{'--:|' * len(titles)}"]
+    lines = textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([*lines, "", *header, *rows])
+
+
+def _columns(figures: Figures, part: str, case: str, size: int) -> Iterator[str]:
+    for name in _OPENSTACK:
+        key = Key(part, case, size, name)
+        if key not in figures:
+            yield ""
+        elif MEASURES[name].unit:
+            yield figure(figures, key)
+        else:
+            yield f"{figures.value(key):,.0f}"
 
 
 _CPU = "CPU time"

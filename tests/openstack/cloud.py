@@ -4,6 +4,7 @@ All calls block; call them with `asyncio.to_thread` while a server of this proce
 """
 
 import secrets
+import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -320,6 +321,12 @@ class OpenStack:
         """The requests to a service since the cloud began: `GET /v2.1/servers`."""
         log = self.directory / "log" / f"{service}-requests.log"
         return log.read_text().splitlines()
+
+    def query(self, statement: str) -> str:
+        """Execute a statement in the database of the services."""
+        socket = str(self.directory / "mariadb.sock")
+        command = ["mariadb", "--no-defaults", "-S", socket, "-u", "root", "-N", "-e", statement]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def _create_service_user(self) -> Identity:
         """The user that Headgate validates tokens as."""

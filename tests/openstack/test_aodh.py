@@ -1,6 +1,5 @@
-"""Alarms, on a real Aodh. There is no Gnocchi, without which Aodh refuses the alarms that name its
-resources, and no Prometheus: the tests are about alarms, not about their states.
-"""
+"""Alarms, on a real Aodh: what it stores, and alarms about events. test_gnocchi.py has those about
+metrics; there is no Prometheus."""
 
 import asyncio
 from pathlib import Path

@@ -13,8 +13,9 @@ from tests.openstack.cloud import OpenStack, Project, alarms_of
 from tests.openstack.crashes import die_after_each, settings_file
 from tests.openstack.neutron_stacks import attributes, ended, physical_ids, ref, update
 from tests.openstack.observations import drift_of, observing
+from tests.openstack.orchestration_endpoint import registered_orchestration
 from tests.openstack.stacks import admin_run, create, delete, network, run
-from tests.support.program import Http, Program, ServerProcess, template
+from tests.support.program import Http, Program, ServerProcess, eventually, template
 
 Json = Any
 __all__ = ["admin_run", "network", "observing", "run"]  # fixtures
@@ -267,4 +268,71 @@ async def test_an_alarm_watches_the_members_of_a_pool(
     rule = found.fields["loadbalancer_member_health_rule"]
     assert (rule["pool_id"], rule["autoscaling_group_id"]) == (pools["other"], "another")
     assert (found.id, found.fields["alarm_actions"]) == (before, ["trust+heat:"])
+    await delete(run)
+
+
+MEMBER = """
+heat_template_version: 2018-08-31
+parameters: {network: {type: string}, pool: {type: string}}
+resources:
+  port:
+    type: OS::Neutron::Port
+    properties: {network: {get_param: network}}
+  member:
+    type: OS::Octavia::PoolMember
+    properties:
+      pool: {get_param: pool}
+      address: {get_attr: [port, fixed_ips, 0, ip_address]}
+      protocol_port: 80
+"""
+
+
+@pytest.mark.usefixtures("aodh")
+async def test_an_alarm_marks_an_unhealthy_member_of_a_group(
+    run: Program, openstack: OpenStack, project: Project, network: Any, subnet: str
+) -> None:
+    """Aodh finds the member in Octavia, marks the member of the group, and updates the stack."""
+    member = {"type": "member.yaml", "properties": {"network": network.id, "pool": ref("pool")}}
+    resources = {
+        "lb": octavia_resource("LoadBalancer", vip_subnet=subnet),
+        "pool": octavia_resource(
+            "Pool", loadbalancer=ref("lb"), protocol="HTTP", lb_algorithm="ROUND_ROBIN"
+        ),
+        "group": {
+            "type": "OS::Heat::AutoScalingGroup",
+            "properties": {"min_size": 1, "max_size": 1, "resource": member},
+        },
+        "alarm": {
+            "type": "OS::Aodh::LBMemberHealthAlarm",
+            "properties": {
+                "pool": ref("pool"), "stack": {"get_param": "OS::stack_id"},
+                "autoscaling_group_id": ref("group"), "alarm_actions": ["trust+heat://"],
+                "repeat_actions": False,
+            },
+        },
+    }  # fmt: skip
+    await create(run, resources, files={"member.yaml": MEMBER})
+    pool = (await physical_ids(run))["pool"]
+    api: Any = project.cloud.load_balancer
+    (ill,) = await asyncio.to_thread(lambda: list(api.members(pool)))
+
+    async def marks() -> list[str]:
+        """The reasons of failed checks in the group."""
+        found = await run.stack_request("GET", "s", "/events?nested_depth=1")
+        return [
+            one["resource_status_reason"]
+            for one in found["events"]
+            if one["resource_status"] == "CHECK_FAILED"
+        ]
+
+    async def is_updated() -> bool:
+        return str((await run.stack("s"))["stack_status"]) == "UPDATE_COMPLETE"
+
+    async with registered_orchestration(openstack, f"{run.url}/v1/%(tenant_id)s"):
+        # There is no amphora that reports the health of members.
+        failed = f"update octavia.member set operating_status = 'ERROR' where id = '{ill.id}'"
+        await asyncio.to_thread(openstack.query, failed)
+        await eventually(marks)
+        assert await marks() == ["unhealthy load balancer member"]
+        await eventually(is_updated)
     await delete(run)

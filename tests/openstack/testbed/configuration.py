@@ -457,11 +457,31 @@ def mistral(layout: Layout, broker: str) -> Sections:
 def aodh(layout: Layout, broker: str) -> Sections:
     return {
         # An event is evaluated with the alarms of this moment.
-        "DEFAULT": {"transport_url": broker, "event_alarm_cache_ttl": 0},
+        "DEFAULT": {
+            "transport_url": broker,
+            "event_alarm_cache_ttl": 0,
+            "member_creation_time": 0,
+        },
         "api": {"auth_mode": "keystone"},
+        "evaluator": {"evaluation_interval": 2},
         "database": database(layout, "aodh"),
         "coordination": {"backend_url": f"file://{layout.folder('aodh/locks')}"},
         "service_credentials": authentication(layout),
+        **common(layout),
+    }
+
+
+def gnocchi(layout: Layout, _broker: str) -> Sections:
+    """Measures are files. They are aggregated at once."""
+    return {
+        "DEFAULT": {
+            "coordination_url": f"file://{layout.folder('gnocchi/locks')}",
+            "parallel_operations": 1,
+        },
+        "api": {"auth_mode": "keystone"},
+        "indexer": {"url": layout.database("gnocchi")},
+        "storage": {"driver": "file", "file_basepath": layout.folder("gnocchi/data")},
+        "metricd": {"workers": 1, "metric_processing_delay": 1, "metric_reporting_delay": -1},
         **common(layout),
     }
 
@@ -544,6 +564,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "manila": manila,
     "mistral": mistral,
     "aodh": aodh,
+    "gnocchi": gnocchi,
     "zaqar": zaqar,
     "swift": swift,
 }

@@ -26,6 +26,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "aodh": ("aodh",),
     "barbican": ("barbican",),
     "designate": ("designate",),
+    "gnocchi": ("gnocchi",),
     "heat": ("heat", "heat-cfn"),
     "manila": ("manila",),
     "mistral": ("mistral",),
@@ -36,7 +37,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
 #: The optional services that an optional service needs.
 NEEDED: Mapping[str, tuple[str, ...]] = {"zaqar": ("swift",)}
 #: Optional services that need none of those that always run, but Keystone.
-INDEPENDENT = ("aodh", "barbican", "designate", "manila", "mistral", "swift", "zaqar")
+INDEPENDENT = ("aodh", "barbican", "designate", "gnocchi", "manila", "mistral", "swift", "zaqar")
 #: Those of them whose processes need the broker.
 BROKERED = frozenset({"aodh", "barbican", "designate", "manila", "mistral"})
 #: What listens besides the APIs.

@@ -23,6 +23,7 @@ CATALOG = (
 )
 OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
     "aodh": (("alarming", "aodh", "aodh", ""),),
+    "gnocchi": (("metric", "gnocchi", "gnocchi", ""),),
     "heat": (
         ("orchestration", "heat", "heat", "/v1/%(tenant_id)s"),
         ("cloudformation", "heat-cfn", "heat-cfn", "/v1"),

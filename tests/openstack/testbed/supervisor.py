@@ -45,11 +45,12 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "manila": ("manila",),
     "mistral": ("mistral",),
     "aodh": ("aodh",),
+    "gnocchi": ("gnocchi",),
     "zaqar": ("zaqar",),
     "swift": (),
 }
 #: Services that look for their configuration in the home directory.
-AT_HOME = frozenset({"aodh", "barbican", "zaqar"})
+AT_HOME = frozenset({"aodh", "barbican", "gnocchi", "zaqar"})
 #: Messages in each queue of notifications.
 KEPT_NOTIFICATIONS = 1_000
 #: Seconds that MariaDB has to end in order.
@@ -279,6 +280,7 @@ class Supervisor:
                 ["mistral-db-manage", config, "populate"],
             ],
             "aodh": [["aodh-dbsync", config]],
+            "gnocchi": [["gnocchi-upgrade"]],
             "zaqar": [["zaqar-sql-db-manage", config, "upgrade", "head"]],
         }  # fmt: skip
         return commands.get(service, [])
@@ -333,7 +335,8 @@ class Supervisor:
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),
             "octavia": ("octavia-worker",),
-            "aodh": ("aodh-listener", "aodh-notifier"),
+            "aodh": ("aodh-evaluator", "aodh-listener", "aodh-notifier"),
+            "gnocchi": ("gnocchi-metricd",),
             "manila": ("manila-scheduler", "manila-share"),
             "designate": tuple(f"designate-{name}" for name in DNS_WORKERS),
         }
@@ -412,6 +415,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "manila": (("manila", "manila.wsgi.api", 1),),
     "mistral": (("mistral", "mistral.wsgi", 1),),
     "aodh": (("aodh", "aodh.wsgi.api", 1),),
+    "gnocchi": (("gnocchi", "gnocchi.rest.wsgi", 1),),
     "zaqar": (("zaqar", "zaqar.transport.wsgi.app", 1),),
     "barbican": (("barbican", "headgate_testbed.key_manager_application", 1),),
 }

@@ -257,3 +257,30 @@ def test_aims_name_parts_and_measures_that_exist() -> None:
             key = summary.key_of(one)
             assert key.part in PARTS and key.measure in MEASURES
             assert key in figures.figures_of(figures.read(Places(ROOT).document)), one
+
+
+def test_the_table_of_openstack_has_a_row_for_each_case_and_number_of_servers() -> None:
+    found = Figures()
+    for count, seconds in ((50, 80), (10, 20)):
+        found.add("openstack", "create: Headgate", count, seconds=seconds, nova=31, load=2)
+    found.add("openstack", "create: bare client", 10, seconds=15, load=4)
+    lines = summary.openstack(figures.document(found, ABOUT | {"machine": MACHINE})).splitlines()
+    assert lines[0].startswith("Measured on 2026-01-02 at commit `c`: 2 cores of One, load 2.00 to")
+    assert lines[-3:] == [
+        "| create: Headgate | 10 | 20.0 s |  |  |  |  | 31 |  |  |  |",
+        "| create: bare client | 10 | 15.0 s |  |  |  |  |  |  |  |  |",
+        "| create: Headgate | 50 | 80.0 s |  |  |  |  | 31 |  |  |  |",
+    ]
+
+
+def test_publishing_writes_the_table_of_openstack(places: Places) -> None:
+    places.comparison.parent.mkdir(parents=True, exist_ok=True)
+    places.comparison.write_text(f"before\n{BEGIN}\n{END}\nafter\n")
+    found = Figures()
+    found.add("openstack", "create: Heat", 10, seconds=20, load=2)
+    figures.write(places.openstack, figures.document(found, ABOUT | {"machine": MACHINE}))
+    publish.main([], places.root)
+    assert "| create: Heat | 10 | 20.0 s |" in places.comparison.read_text()
+
+
+MACHINE = {"processor": "One", "cores": 2}

@@ -50,6 +50,8 @@ _KEYSTONE_REFUSAL: Final = re.compile(
     r"not authorized to perform the requested action\b.*\(HTTP 403\)", re.DOTALL
 )
 COMPOSED, ENABLED, POOL = "composite_rule", "enabled", "pool"
+#: When Aodh has evaluated the alarm.
+EVALUATED_AT: Final = "evaluate_timestamp"
 
 
 class Alarm(RepairedType):
@@ -107,9 +109,12 @@ class Alarm(RepairedType):
     async def put(
         self, session: Session, path: str, object_id: str, fields: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        """Aodh replaces the whole alarm, except of its state."""
+        """Aodh replaces the whole alarm, except of its state. It never evaluates an alarm that has
+        lost the time of its last evaluation."""
         found, doing = await self.get(session, path, object_id), "update the alarm"
         body = {"description": "", **fields, NAME: found.get(NAME)}
+        if evaluated_at := found.get(EVALUATED_AT) or found.get("timestamp"):
+            body[EVALUATED_AT] = evaluated_at
         location = f"{path}/{segment(object_id)}"
         answer = await _write(session, "PUT", location, doing, body)
         return object_in(ALARM, doing, answer, "")

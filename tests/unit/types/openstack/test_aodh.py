@@ -95,6 +95,20 @@ async def test_an_update_clears_a_removed_description() -> None:
     assert body(web, 1)["description"] == ""
 
 
+@pytest.mark.parametrize(
+    ("times", "sent"),
+    [({"evaluate_timestamp": "E", "timestamp": "T"}, "E"),
+     ({"evaluate_timestamp": None, "timestamp": "T"}, "T"), ({}, None)],
+    ids=["known", "lost", "event"],
+)  # fmt: skip
+async def test_an_update_keeps_the_time_of_the_last_evaluation(times: Json, sent: Json) -> None:
+    """Aodh never evaluates an alarm without it again."""
+    web = Answers(answer(200, {**CREATED, **times}), answer(200, CREATED))
+    known = {"physical_id": ID, "previous": {}, "changed": frozenset({"severity"})}
+    assert isinstance(await outcome("update", web, EVENT, {"severity": "low"}, **known), Done)
+    assert body(web, 1).get("evaluate_timestamp") == sent
+
+
 async def test_a_failure_has_the_words_of_aodh() -> None:
     refused = answer(401, {"error_message": {"faultcode": "Client", "faultstring": "not you"}})
     failed = await outcome("create", Answers(refused, refused), EVENT, {})
