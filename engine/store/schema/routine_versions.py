@@ -5,6 +5,7 @@ downgrades. ``routines/VERSIONS`` has the version and the digest of each release
 Files that differ from the last released set belong to the next version.
 """
 
+import functools
 import hashlib
 import importlib.resources
 from collections.abc import Iterable, Sequence
@@ -67,9 +68,10 @@ def read_sql(directory: Traversable) -> list[SqlFile]:
     )
 
 
-def routines() -> list[SqlFile]:
+@functools.cache
+def routines() -> Sequence[SqlFile]:
     """The functions and views of this program, in the order in which they are created."""
-    return read_sql(_directory())
+    return tuple(read_sql(_directory()))
 
 
 def digest_of(files: Iterable[SqlFile]) -> str:

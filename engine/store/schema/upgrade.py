@@ -11,6 +11,7 @@ transaction. A process starts on newer migrations and routines only if they allo
 """
 
 import asyncio
+import functools
 import importlib.resources
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,12 @@ UPGRADES: Mapping[str, str] = MappingProxyType(
 
 def read_migrations(directory: Traversable | None = None) -> list[Migration]:
     """Read the migrations of this version, or of another directory, in order."""
-    return read_sql(directory or _STORE / "migrations")
+    return read_sql(directory) if directory else [*_own_migrations()]
+
+
+@functools.cache
+def _own_migrations() -> Sequence[Migration]:
+    return tuple(read_sql(_STORE / "migrations"))
 
 
 def pending_migrations(
