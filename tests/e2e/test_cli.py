@@ -13,6 +13,7 @@ from tests.support.command_line import (
     ENVIRONMENT,
     TEMPLATE,
     command,
+    completed,
     headgate,
     headgate_json,
     running_command,
@@ -221,8 +222,7 @@ def test_invalid_input_is_a_one_line_error_with_an_exit_code(
 
 
 def test_without_a_server_the_error_says_how_to_start_one() -> None:
-    listing = command("stack", "list", "--url", "http://127.0.0.1:9")
-    done = subprocess.run(listing, capture_output=True, text=True, timeout=60)
+    done = completed("stack", "list", "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
     assert "http://127.0.0.1:9" in done.stderr and "headgate serve" in done.stderr
 
@@ -230,14 +230,13 @@ def test_without_a_server_the_error_says_how_to_start_one() -> None:
 def test_an_invalid_setting_is_refused_by_name(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text("[server]\nlistne = 1\n")
-    serve = command("serve", "--config", str(config))
-    done = subprocess.run(serve, capture_output=True, text=True, timeout=60)
+    done = completed("serve", "--config", str(config))
     assert done.returncode == 1 and "listne" in done.stderr and "listen" in done.stderr
 
 
 def test_a_second_server_on_one_data_directory_is_refused(server: ServerProcess) -> None:
-    serve = command("serve", "--listen", "127.0.0.1:0", "--data-dir", str(server.folder / "data"))
-    done = subprocess.run(serve, capture_output=True, text=True, timeout=60)
+    data = str(server.folder / "data")
+    done = completed("serve", "--listen", "127.0.0.1:0", "--data-dir", data)
     assert done.returncode == 1 and str(server.pid) in done.stderr
 
 
@@ -267,9 +266,7 @@ def test_a_template_is_validated_with_its_files(server: ServerProcess, tmp_path:
     output = headgate(server, *validate, code=1)
     place = "resources.web<sub/web.yaml>.resources.x.type"
     assert f"{place}: The Resource Type (My::Thing) could not be found." in output
-    done = subprocess.run(
-        command(*validate, "--json", server=server), capture_output=True, text=True, timeout=60
-    )
+    done = completed(*validate, "--json", server=server)
     (finding,) = json.loads(done.stdout)["findings"]
     assert (done.returncode, finding["place"]) == (1, place)
     assert finding["reason"] == "The Resource Type (My::Thing) could not be found."
@@ -289,24 +286,15 @@ def test_warnings_and_errors_name_file_line_and_column(
         ("stack", "update", "warned", "--dry-run"),
         ("stack", "update", "warned", "--wait"),
     ):
-        strict = subprocess.run(
-            command(*change, "-t", str(template), "--strict", server=server),
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+        strict = completed(*change, "-t", str(template), "--strict", server=server)
         assert strict.returncode == 1, strict
         assert strict.stderr.startswith(f"headgate: {template}:5:3: "), strict
-        done = subprocess.run(
-            command(*change, "-t", str(template), server=server),
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+        done = completed(*change, "-t", str(template), server=server)
         assert done.returncode == 0, done
         assert done.stderr.startswith(warning), done
         assert done.stderr.splitlines()[1:] == ["      o: {value: 2}", "      ^"], done
     template.write_text(text.replace("{value: 2}", "{}"))
-    done = subprocess.run(
-        command("stack", "update", "warned", "-t", str(template), server=server),
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    done = completed("stack", "update", "warned", "-t", str(template), server=server)
     assert done.returncode == 1
     first, *_, error, quote, caret = done.stderr.splitlines()
     assert first.startswith(warning)

@@ -1,16 +1,14 @@
 """Tokens on the command line: create the first one, use it, and revoke it."""
 
 import json
-import os
 import stat
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import TEMPLATE, command
+from tests.support.command_line import TEMPLATE, completed
 from tests.support.program import ServerProcess
 from tests.support.terminal import terminal
 
@@ -33,11 +31,9 @@ def run_command(
     typed: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """Standard output and error. who: environment variables for authentication."""
-    done = subprocess.run(
-        command(*words, server=server), capture_output=True, text=True, timeout=60,
-        input=typed, env=os.environ | {"HEADGATE_PROJECT": "web", "NO_COLOR": "1", **(environment or {})},
-    )  # fmt: skip
+    """Standard output and error. environment: variables for authentication."""
+    variables = {"HEADGATE_PROJECT": "web", "NO_COLOR": "1", **(environment or {})}
+    done = completed(*words, server=server, typed=typed, environment=variables)
     assert done.returncode == code, (words, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr

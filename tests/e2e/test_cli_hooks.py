@@ -1,13 +1,12 @@
 """Hooks on the command line: debugging a running stack, and approvals."""
 
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.command_line import command, headgate, headgate_json
+from tests.support.command_line import completed, headgate, headgate_json
 from tests.support.program import PATIENCE, ServerProcess
 from tests.support.terminal import terminal
 
@@ -227,12 +226,12 @@ def test_the_audit_log_of_a_running_server_is_verified(server: ServerProcess, ch
     headgate(server, "hook", "continue", "trail:a")
     (entry,) = headgate_json(server, "stack", "decisions", "trail")
     verify = ("admin", "verify-audit", "--data-dir", str(server.folder / "data"))
-    done = subprocess.run(command(*verify), capture_output=True, text=True, timeout=60)
+    done = completed(*verify)
     line = f"{stack['id']}  ok 1 entry, last {entry['hash']}"
     assert done.returncode == 0 and line in done.stdout.splitlines(), done.stdout + done.stderr
     for number, code in ((1, 0), (2, 1)):
         expect = (stack["id"], "--expect", f"{number}:{entry['hash']}", "--json")
-        done = subprocess.run(command(*verify, *expect), capture_output=True, text=True, timeout=60)
+        done = completed(*verify, *expect)
         assert done.returncode == code, done.stdout + done.stderr
     assert "entry 2 is missing" in done.stdout
 

@@ -7,8 +7,8 @@ page. A server or program that the page starts in a terminal of its own runs unt
 import asyncio
 import json
 import re
+import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import threading
@@ -21,11 +21,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
+from typing import TypeAlias
 
 import pytest
 
 from tests.e2e.test_guides import DOCS, Command, File, Reader, commands
 from tests.e2e.test_readme import ROOT
+from tests.support.forks import ForkedProcess, start_forked
 from tests.support.http_things import Things, serve_things, thing
 from tests.support.ports import free_port
 from tests.support.postgres import copy_cluster, open_directory
@@ -210,13 +212,16 @@ ALL_SECTIONS = (
 )  # fmt: skip
 
 
+Running: TypeAlias = subprocess.Popen[bytes] | ForkedProcess
+
+
 class Terminals:
     """The reader's terminals: one for commands, and one for each server or program."""
 
     def __init__(self, folder: Path, stack: ExitStack, names: Mapping[str, str]) -> None:
         self._folder, self._stack = folder, stack
         self._ports: dict[str, str] = {}
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._running: dict[str, Running] = {}
         shutil.copytree(ROOT / "examples", folder / "examples")
         for file in (folder / "examples").rglob("*.*"):
             if file.suffix in {".py", ".toml", ".sh"}:
@@ -225,9 +230,10 @@ class Terminals:
         self._url = f"http://127.0.0.1:{port}"
         self._reader = Reader(self._url, "default", names)
         # As if it were installed where `pip install` installs.
+        self._plugins = folder / "plugins"
         more = {
             "HEADGATE_SERVER__LISTEN": f"127.0.0.1:{port}",
-            "PYTHONPATH": str(folder / "plugins"),
+            "PYTHONPATH": str(self._plugins),
         }
         self._reader.environment |= more
 
@@ -265,10 +271,7 @@ class Terminals:
         if (former := self._running.pop(name, None)) is not None:
             stop(former)
         log = self._stack.enter_context((self._folder / f"{len(self._running)}.log").open("w+b"))
-        running = self._running[name] = subprocess.Popen(
-            ["bash", "-c", text.partition(" #")[0]], cwd=self._folder, stdout=log, stderr=log,
-            env=self._reader.environment, start_new_session=True,
-        )  # fmt: skip
+        running = self._running[name] = self._launch(text.partition(" #")[0], log.fileno())
         self._stack.callback(stop, running)
         end, pauses = time.monotonic() + PATIENCE, intervals()
         logged = ""
@@ -276,6 +279,15 @@ class Terminals:
             assert running.poll() is None and time.monotonic() < end, (text, logged)
             time.sleep(next(pauses))
             logged = Path(log.name).read_text()
+
+    def _launch(self, text: str, log: int) -> Running:
+        # A forked process has the plug-ins of the process that it is forked from.
+        if text.startswith(SERVE) and not self._plugins.exists():
+            return start_forked(shlex.split(text)[1:], self._reader.environment, [0, log, log])
+        return subprocess.Popen(
+            ["bash", "-c", text], cwd=self._folder, stdout=log, stderr=log,
+            env=self._reader.environment, start_new_session=True,
+        )  # fmt: skip
 
     def _serves(self) -> bool:
         try:
@@ -293,9 +305,9 @@ class Terminals:
             return probe.connect_ex(("127.0.0.1", int(found[1]))) == 0
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: Running) -> None:
     if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
     process.wait(PATIENCE)
 
 

@@ -1,10 +1,10 @@
-"""Runs `headgate` as a process, against a server."""
+"""Runs `headgate` as a process, against a server: forked, or a new Python process (`command`)."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,21 @@ def command(*arguments: str, server: ServerProcess | None = None) -> list[str]:
     return [sys.executable, "-m", "hub.cli.main", *arguments, *options]
 
 
+def completed(
+    *arguments: str,
+    server: ServerProcess | None = None,
+    typed: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """The ended command. typed: its standard input. environment: additional variables."""
+    options = ["--url", server.url] if server else []
+    variables = os.environ | {**(environment or {})}
+    return forks.run([*arguments, *options], variables, typed=typed)
+
+
 def headgate(server: ServerProcess, *arguments: str, code: int = 0, roles: str = "") -> str:
     """What the command printed: its result, or the error message if it failed."""
-    done = forks.run((*arguments, "--url", server.url), os.environ | {"HEADGATE_ROLES": roles})
+    done = completed(*arguments, server=server, environment={"HEADGATE_ROLES": roles})
     assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stdout if code in RESULT_CODES else done.stderr

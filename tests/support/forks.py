@@ -102,17 +102,20 @@ def start_forked(
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str]
+    arguments: Sequence[str], environment: Mapping[str, str], *, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run `headgate ARGUMENTS` to its end, at most `PATIENCE` seconds, and return its output."""
+    """Run `headgate ARGUMENTS` to its end, at most `PATIENCE` seconds, and return its output.
+
+    typed: its standard input.
+    """
     with (
-        open(os.devnull) as devnull,
+        os.fdopen(os.memfd_create("in"), "w+") as given,
         os.fdopen(os.memfd_create("out"), "r") as out,
         os.fdopen(os.memfd_create("err"), "r") as err,
     ):
-        process = start_forked(
-            arguments, environment, [one.fileno() for one in (devnull, out, err)]
-        )
+        given.write(typed)
+        given.seek(0)
+        process = start_forked(arguments, environment, [one.fileno() for one in (given, out, err)])
         try:
             code = process.wait(PATIENCE)
         finally:
