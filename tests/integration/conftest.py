@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
 
 import pytest
+import pytest_asyncio
 
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program
@@ -30,6 +32,31 @@ async def run(database_url: str, world: World) -> AsyncIterator[Program]:
 async def running(database_url: str) -> AsyncIterator[Program]:
     async with program(database_url) as run:
         yield run
+
+
+_projects = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A shared program and the tests that use it have the event loop of the session."""
+    for item in items:
+        if "in_own_project" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_program(postgres: TestServer) -> AsyncIterator[Program]:
+    async with postgres.new_database() as url, program(url) as run:
+        yield run
+
+
+@pytest.fixture
+def in_own_project(shared_program: Program) -> Program:
+    """A program that the tests of a module share, with a project for each test: for tests that only
+    send requests."""
+    opened = Program(shared_program.session, shared_program.url, f"p{next(_projects)}")
+    opened.engine, opened.database = shared_program.engine, shared_program.database
+    return opened
 
 
 @pytest.fixture

@@ -17,6 +17,11 @@ HOOKS: Json = {"hooks": [RULE]}
 NESTED: Json = {"hooks": [RULE, {"at": "web/one", "on": "pre-create"}]}
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 async def decisions(run: Http, query: str = "") -> list[Json]:
     status, response = await run.call("GET", f"/decisions?{query}")
     assert status == 200, response

@@ -12,12 +12,21 @@ from tests.support.program import Http, Json, Program, resource, template
 VALID_TEMPLATE = template({"a": resource()})
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+async def stacks(running: Program) -> int:
+    count = "select count(*) from stack where project = $1"
+    return int(await running.database.pool.fetchval(count, running.project))
+
+
 async def refused(running: Program, body: Json, status: int = 400) -> str:
     """The error message, after a check that no stack is stored. The place and the remedy follow."""
     got, response = await running.call("POST", "/stacks", {"stack_name": "s", **body})
     assert got == status, response
-    left = await running.database.pool.fetchval("select count(*) from stack")
-    assert left == 0
+    assert await stacks(running) == 0
     return error_text(response["error"])
 
 
@@ -109,7 +118,7 @@ async def test_every_request_reports_all_errors_and_stores_nothing(running: Prog
         message = response["error"]["message"]
         missing = [place for place in places if place not in message]
         assert status == 400 and missing == [], (method, path, message)
-    assert await running.database.pool.fetchval("select count(*) from stack") == 1
+    assert await stacks(running) == 1
     assert await running.database.pool.fetchval("select count(*) from template") == before
 
 
@@ -208,7 +217,9 @@ async def test_stack_names_are_unique(running: Program) -> None:
     )
     assert status == 409 and response["error"]["type"] == "StackExists"
     other = await running.call(
-        "POST", "//v1/q/stacks", {"stack_name": "s", "template": VALID_TEMPLATE}
+        "POST",
+        f"//v1/{running.project}-other/stacks",
+        {"stack_name": "s", "template": VALID_TEMPLATE},
     )
     assert other[0] == 201
 
@@ -246,11 +257,11 @@ async def test_stacks_and_hooks_of_another_project_are_not_found(running: Progra
     breakpoints = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
     stack = await running.create("s", {"a": resource()}, environment=breakpoints)
     (hook,) = await running.waiting_hooks("s")
-    for path in (f"//v1/q/stacks/s/{stack}", "//v1/q/stacks/s", f"//v1/q/hooks/{hook['id']}"):
-        assert (await running.call("GET", path))[0] == 404
-    path = f"//v1/q/hooks/{hook['id']}/signal"
-    assert (await running.call("POST", path, {"decision": "continue"}))[0] == 404
-    other = Http(running.session, running.url, "q")
+    other = Http(running.session, running.url, f"{running.project}-other")
+    for path in (f"/stacks/s/{stack}", "/stacks/s", f"/hooks/{hook['id']}"):
+        assert (await other.call("GET", path))[0] == 404
+    path = f"/hooks/{hook['id']}/signal"
+    assert (await other.call("POST", path, {"decision": "continue"}))[0] == 404
     await other.create("s", {"a": resource()}, environment=breakpoints)
     await other.waiting_hooks("s")
     # Also as a marker, where the ID is as unknown as any other.

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+import pytest_asyncio
 
 from tests.support.program import Json, Program, resource
 
@@ -10,6 +11,11 @@ TYPE = "OS::Heat::TestResource"
 
 
 @pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def stack(running: Program) -> AsyncIterator[tuple[Program, str]]:
     """A stack with two resources, created in order, and an update of one."""
     described = resource("x", description="The first")

@@ -1,16 +1,35 @@
 """event_sinks of an environment: subscriptions with the lifetime of their stack."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engine.words import Json
 from tests.support.changes import until_deleted
 from tests.support.program import Program, eventually, resource, template
-from tests.support.receiver import Receiver, until
+from tests.support.receiver import Receiver, running_receiver, until
 
 FAILING_RESOURCE = {"type": "OS::Heat::TestResource", "properties": {"value": "x", "fail": True}}
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def other_receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
 
 
 def sink(target: str, **more: Json) -> dict[str, Any]:

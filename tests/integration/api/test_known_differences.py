@@ -142,6 +142,11 @@ SHOWN_BY: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def functions_of(path: Path) -> set[str]:
     """The test functions of a file; those of classes with their class."""
     found = set()
@@ -360,7 +365,7 @@ async def test_a_signal_without_data_scales_a_group(running: Program, sent: byte
 async def test_an_arn_is_the_name_of_a_stack_in_every_route(running: Program) -> None:
     await create(running, "s", MONITORED, environment=SWITCHED_OFF)
     stack_id = (await running.stack("s"))["id"]
-    arn = f"arn:openstack:heat::p:stacks%2Fs%2F{stack_id}"
+    arn = f"arn:openstack:heat::{running.project}:stacks%2Fs%2F{stack_id}"
     for route in (
         "", "/resources", "/resources/web", "/resources/web/metadata", "/resources/web/events",
         "/events", "/template", "/environment", "/files", "/outputs", "/snapshots",
@@ -369,7 +374,7 @@ async def test_an_arn_is_the_name_of_a_stack_in_every_route(running: Program) ->
         assert status == 200, (route, response)
     for method, rest, sent in (("POST", "/actions", {"check": None}), ("DELETE", "", None)):
         # Like Heat, the server redirects; clients of Heat repeat the request there.
-        url = URL(f"{running.url}/v1/p/stacks/{arn}{rest}", encoded=True)
+        url = URL(f"{running.url}/v1/{running.project}/stacks/{arn}{rest}", encoded=True)
         async with running.session.request(method, url, json=sent, allow_redirects=False) as first:
             assert first.status == 302, await first.text()
             there = first.headers["Location"]

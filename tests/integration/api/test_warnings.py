@@ -37,6 +37,17 @@ EXPECTED = [
 ]
 
 
+STARTED = """
+select e.data from event e join stack s on s.id = e.stack_id
+ where s.project = $1 and e.type like 'headgate.stack.%.started'
+"""
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def summary(response: Json) -> list[tuple[str, str, int | None, int | None]]:
     found = response["warnings"]
     assert all(set(one) == KEYS for one in found)
@@ -78,7 +89,7 @@ async def test_the_started_event_has_the_warnings_without_lines_of_the_template(
 ) -> None:
     await running.call("POST", "/stacks", {"stack_name": "s", "template": TEXT})
     async with running.database.pool.acquire() as conn:
-        data = await conn.fetchval("select data from event where type like '%.started'")
+        (data,) = (one["data"] for one in await conn.fetch(STARTED, running.project))
     texts = str(data)
     assert "is given twice" in texts and "was not provided" in texts
     assert "{type: number" not in texts
@@ -224,7 +235,7 @@ async def test_an_unknown_key_of_the_body_is_a_warning_as_heat_ignores_it(runnin
         assert status in (200, 202), response
         assert [one["path"] for one in response["warnings"]] == ["paramters", *adds]
     async with running.database.pool.acquire() as conn:
-        started = await conn.fetch("select data from event where type like '%.stack.%.started'")
+        started = await conn.fetch(STARTED, running.project)
     warned = ["is not a known key here" in str(row["data"]) for row in started]
     assert len(warned) >= 3 and all(warned), started
 

@@ -10,6 +10,11 @@ from tests.support.program import Json, Program, eventually, resource, template
 TEST_RESOURCE = "OS::Heat::TestResource"
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def group(count: int = 3, value: Json = "v-%index%", *, policy: Json = None, **more: Json) -> Json:
     body = {"type": TEST_RESOURCE, "properties": {"value": value}}
     group_body = {"type": "OS::Heat::ResourceGroup",

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.integration.groups.test_members import change, values
@@ -11,6 +12,11 @@ from tests.support.program import Json, Program, resource, template
 
 TEST_RESOURCE = "OS::Heat::TestResource"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "group"
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def scaling_group(*, size: int = 2, value: Json = "v", **more: Json) -> Json:

@@ -30,6 +30,11 @@ FILES = {"web.yaml": WEB, "db.yaml": DB}
 DISK = "web/db/disk"
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def web(size: str = "small") -> Json:
     return {"web": {"type": "web.yaml", "properties": {"size": size}}}
 

@@ -17,6 +17,11 @@ READ = {"get_param": "a"}
 PARAMETER: Json = {"a": {"type": "string"}}
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def value(of: Json) -> Json:
     return {"type": "OS::Heat::Value", "properties": {"value": of}}
 

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.integration.nested.test_breakpoints import DB, DISK, FILES, web
 from tests.support.changes import expect_error
 from tests.support.program import Json, Program, resource, template
@@ -11,6 +13,11 @@ RULES = {"hooks": [
     {"at": DISK, "on": ["pre-create", "pre-update"]},
     {"at": "web/server", "on": "pre-delete"},
 ]}  # fmt: skip
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def kinds(preview: Json) -> dict[str, str]:

@@ -2,10 +2,17 @@
 
 import json
 
+import pytest
+
 from tests.integration.nested.test_dry_run import kinds, names
 from tests.support.program import Json, Program, resource, template
 
 MEMBER: Json = {"type": "OS::Heat::TestResource", "properties": {"value": "m-%index%"}}
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def numbered(count: Json, member: Json = MEMBER, **more: Json) -> Json:

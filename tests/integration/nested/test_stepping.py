@@ -20,6 +20,11 @@ RESOURCES = web() | {"after": resource(depends_on="web")}
 AT_WEB = {"hooks": [{"at": "web", "on": "pre-create"}]}
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 async def create_stepped(run: Program, **body: Json) -> None:
     await run.create("s", RESOURCES, files=FILES, **{"environment": AT_WEB, **body})
 

@@ -53,6 +53,11 @@ CFN = json.dumps({
 })  # fmt: skip
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 async def create(http: Program, resources: Json, **body: Json) -> None:
     await http.create("s", resources, **body)
     assert await http.until_ended("s") == "CREATE_COMPLETE", await http.stack("s")
@@ -70,7 +75,7 @@ async def test_properties_are_parameters_of_every_type(running: Program) -> None
     web = await child_of(running, "s", "web")
     assert await output(running, web, "all") == ["late", 2, ["a", "b"], {"k": ["v"]}, True]
     name, project = await output(running, web, "me")
-    assert (name, project) == ((await running.stack(web))["stack_name"], "p")
+    assert (name, project) == ((await running.stack(web))["stack_name"], running.project)
     assert name.startswith("s-web-")
     response = (await running.stack(web))["parameters"]
     assert (response["secret"], response["text"]) == ("******", "late")
@@ -95,7 +100,8 @@ async def test_outputs_are_attributes_and_the_reference_names_the_stack(running:
     response = (await running.stack_request("GET", "s", "/resources/reads"))["resource"][
         "attributes"
     ]["value"]
-    assert response == ["result", f"arn:openstack:heat::p:stacks/{name}/{web}", "out of a file"]
+    arn = f"arn:openstack:heat::{running.project}:stacks/{name}/{web}"
+    assert response == ["result", arn, "out of a file"]
 
 
 async def test_a_nested_template_reads_the_resource_facade(running: Program) -> None:
@@ -249,7 +255,8 @@ resources: {r: {type: OS::Heat::TestResource}}
     assert await running.until_ended("s") == "CREATE_FAILED"
     reason = (await running.stack("s"))["stack_status_reason"]
     assert "count" in reason and message in reason, reason
-    assert await running.database.pool.fetchval("select count(*) from stack") == 1
+    count = "select count(*) from stack where project = $1"
+    assert await running.database.pool.fetchval(count, running.project) == 1
 
 
 async def test_hidden_values_of_the_parent_are_hidden_in_nested_stacks(running: Program) -> None:

@@ -43,6 +43,11 @@ SOURCES: Json = {
 URL = "http://127.0.0.1:1/"
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def resource_of(kind: str, **properties: Json) -> Json:
     return {"resources": {"r": {"type": kind, "properties": properties}}}
 

@@ -1,8 +1,15 @@
 """Software configs of templates are visible in the API, and the reverse."""
 
+import pytest
+
 from tests.support.program import Json, Program, template
 
 CONFIGS, DEPLOYMENTS = "/software_configs", "/software_deployments"
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def config(text: str, **more: Json) -> Json:

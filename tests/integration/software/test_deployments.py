@@ -1,12 +1,15 @@
 """Deployments on a real database: published to servers and completed by their signals."""
 
+from collections.abc import AsyncIterator
+
 import jsonschema_rs
 import pytest
+import pytest_asyncio
 
 from channels.schemas.event_schemas import SCHEMAS
 from tests.support.changes import error_text
 from tests.support.program import Json, Program, eventually, template
-from tests.support.receiver import Receiver, until
+from tests.support.receiver import Receiver, running_receiver, until
 
 DEPLOYMENTS, NAME = "/software_deployments", "OS::Heat::SoftwareDeployment"
 SCRIPT: Json = {
@@ -18,6 +21,17 @@ SCRIPT: Json = {
         "outputs": [{"name": "out"}, {"name": "trouble", "error_output": True}],
     },
 }
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
 
 
 def deployment(type_: str = NAME, **properties: Json) -> Json:
