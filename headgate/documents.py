@@ -454,7 +454,7 @@ class FindingDocument(TypedDict):
 
 class HeatError(TypedDict):
     """message: Heat's sentence, where it has one; `place` and `remedy` are then separate.
-    warnings: also found in the request that is refused."""
+    warnings: also found in the request that is refused. help: the page about the type."""
 
     type: str
     message: str
@@ -463,6 +463,7 @@ class HeatError(TypedDict):
     remedy: NotRequired[str]
     findings: NotRequired[list[FindingDocument]]
     warnings: NotRequired[list[Warning]]
+    help: NotRequired[str]
 
 
 class HeatProblem(TypedDict):
@@ -1221,7 +1222,8 @@ class Overview(TypedDict):
 
 
 class OwnError(TypedDict):
-    """`decided_by`, `decided_at` and `decision` are present when another answer came first."""
+    """`decided_by`, `decided_at` and `decision` are present when another answer came first. help:
+    the page about the type; absent if the request could not be read."""
 
     type: str
     message: str
@@ -1231,6 +1233,7 @@ class OwnError(TypedDict):
     decided_by: NotRequired[str | None]
     decided_at: NotRequired[str | None]
     decision: NotRequired[str | None]
+    help: NotRequired[str]
 
 
 class OwnProblem(TypedDict):

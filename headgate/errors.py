@@ -53,6 +53,11 @@ class RequestError(Exception):
     def remedy(self) -> str:
         return self._first("remedy", "remedy")
 
+    @property
+    def help(self) -> str:
+        """The URL of the server's page about this type of errors; empty if it has none."""
+        return str(self.document.get("help") or "")
+
 
 class UnreachableError(RequestError):
     """The server did not respond, or it is not a Headgate server."""

@@ -1,5 +1,6 @@
-"""Writes the pages of docs/reference that are generated: the commands from their help, and the
-settings from config.example.toml, which a test compares with the settings of the program."""
+"""Writes the pages of docs/reference that are generated: the commands from their help, the error
+types from their list, and the settings from config.example.toml, which a test compares with the
+settings of the program."""
 
 import re
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import typer
 from hub.cli.examples import EXAMPLES
 from hub.cli.main import app
 from hub.cli.man_pages import PROGRAM, command_parameters
+from tools.error_reference import errors_page
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -92,7 +94,11 @@ def _text(text: str) -> str:
     return re.sub(r"([\\*_<>|\[\]])", r"\\\1", text)
 
 
-PAGES = {"commands.md": commands_page, "settings.md": settings_page}
+PAGES = {
+    "commands.md": commands_page,
+    "errors.md": errors_page,
+    "settings.md": settings_page,
+}
 
 
 def main() -> None:

@@ -104,6 +104,12 @@ def server_of(request: web.Request) -> ServerContext:
     return request.app[SERVER]
 
 
+def public_url(request: web.Request) -> str:
+    """The URL of this server for people: that of the settings, or the one that the client used."""
+    server = server_of(request).settings.server
+    return server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
+
+
 def project_of(request: web.Request) -> str:
     return request.match_info["project"]
 

@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Invalid
 from engine.tracing import TRACE, Span, read_traceparent
-from hub.api import dashboard, headgate, http_headers, orchestration
+from hub.api import dashboard, error_pages, headgate, http_headers, orchestration
 from hub.api.admission import LIMITS, NEEDS, admit, limit_forwarded
 from hub.api.app_context import REQUEST_ID, SERVER, ServerContext
 from hub.api.cells import CELLS, Cells
@@ -37,7 +37,12 @@ FILES = "/dashboard/"
 
 
 def all_routes() -> tuple[Route, ...]:
-    routes = (*headgate.ROUTES, *orchestration.ROUTES, *dashboard.ROUTES)
+    routes = (
+        *headgate.ROUTES,
+        *orchestration.ROUTES,
+        *dashboard.ROUTES,
+        *error_pages.ROUTES,
+    )
     return (*routes, openapi_route(routes))
 
 

@@ -22,7 +22,7 @@ from engine.errors import (
     NotFound,
     Unavailable,
 )
-from hub.api.app_context import REQUEST_ID, SERVER
+from hub.api.app_context import REQUEST_ID, SERVER, public_url
 from hub.api.cells import ADMISSION
 from hub.api.heat_sentences import (
     SEPARATOR,
@@ -30,7 +30,7 @@ from hub.api.heat_sentences import (
     InvalidTemplate,
     heat_sentence,
 )
-from hub.api.openapi_components import Time
+from hub.api.openapi_components import Time, Uri
 from hub.api.orchestration.request_texts import warning_document
 from hub.api.orchestration.responses import Warning
 from hub.api.request_validation import check_request, invalid
@@ -58,6 +58,7 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "RequestHeadersTooLarge": 431,
     "RequestTimeout": 408,
     "TooManyRequests": 429,
+    "MethodNotAllowed": 405,
 }
 EXPLANATION: Mapping[int, str] = {
     400: "The server could not comply with the request since it is either malformed or otherwise "
@@ -95,7 +96,7 @@ class FindingDocument(TypedDict):
 
 class HeatError(TypedDict):
     """message: Heat's sentence, where it has one; `place` and `remedy` are then separate.
-    warnings: also found in the request that is refused.
+    warnings: also found in the request that is refused. help: the page about the type.
     """
 
     type: str
@@ -105,6 +106,7 @@ class HeatError(TypedDict):
     remedy: NotRequired[str]
     findings: NotRequired[list[FindingDocument]]
     warnings: NotRequired[list[Warning]]
+    help: NotRequired[Uri]
 
 
 class HeatProblem(TypedDict):
@@ -117,7 +119,8 @@ class HeatProblem(TypedDict):
 
 
 class OwnError(TypedDict):
-    """`decided_by`, `decided_at` and `decision` are present when another answer came first."""
+    """`decided_by`, `decided_at` and `decision` are present when another answer came first. help:
+    the page about the type; absent if the request could not be read."""
 
     type: str
     message: str
@@ -127,6 +130,7 @@ class OwnError(TypedDict):
     decided_by: NotRequired[str | None]
     decided_at: NotRequired[Time | None]
     decision: NotRequired[str | None]
+    help: NotRequired[Uri]
 
 
 class OwnProblem(TypedDict):
@@ -139,6 +143,8 @@ class OwnProblem(TypedDict):
 Problem = TypeAliasType("Problem", OwnProblem | HeatProblem)
 
 
+#: The path of the pages about types of errors.
+ERROR_PAGES = "/errors"
 #: Headers of a response with the status 503. A failover of the database takes seconds.
 RETRY_SOON = {"Retry-After": "2"}
 
@@ -266,7 +272,16 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
 
 def _error_response(request: web.Request, error: HeadgateError) -> web.Response:
     form = own_form if _is_own(request) else heat_form
-    return json_response(form(error), status_of(error), error_headers(request, error))
+    document = with_help(form(error), error.code, public_url(request))
+    return json_response(document, status_of(error), error_headers(request, error))
+
+
+def with_help(
+    document: OwnProblem | HeatProblem, code: str, server_url: str
+) -> OwnProblem | HeatProblem:
+    """The error response with the URL of the page about its type."""
+    document["error"]["help"] = f"{server_url}{ERROR_PAGES}/{code}"
+    return document
 
 
 def error_headers(request: web.Request, error: HeadgateError) -> dict[str, str]:
@@ -330,4 +345,4 @@ def _method_not_allowed(request: web.Request, allowed: list[str]) -> web.Respons
         code="MethodNotAllowed",
     )
     form = own_form(error) if _is_own(request) else heat_document(405, error.code, str(error))
-    return json_response(form, 405, headers)
+    return json_response(with_help(form, error.code, public_url(request)), 405, headers)

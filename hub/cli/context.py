@@ -61,7 +61,9 @@ def ask_with(
 
     try:
         return asyncio.run(run())
-    except (RequestError, InputError) as error:
+    except RequestError as error:
+        stop(error_text(error, terminal=err.is_terminal), ExitCode.ERROR)
+    except InputError as error:
         stop(str(error), ExitCode.ERROR)
     except KeyboardInterrupt:
         stop(interrupted, ExitCode.ERROR)
@@ -106,6 +108,11 @@ def run_offline(
         return asyncio.run(run())
     except (HeadgateError, OSError) as error:
         stop(str(error), ExitCode.ERROR)
+
+
+def error_text(error: RequestError, *, terminal: bool) -> str:
+    """The message of a failed request; on a terminal with the URL of the page about its type."""
+    return f"{error}\nSee {error.help}" if terminal and error.help else str(error)
 
 
 def stop(message: str, code: ExitCode) -> NoReturn:

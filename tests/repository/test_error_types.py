@@ -1,16 +1,17 @@
-"""docs/reference/errors.md has a section for each error type, with its status."""
+"""hub/error_types lists each error type that the product can raise, and no other. Its examples have
+the texts of the product, and docs/reference/errors.md a section for each type."""
 
 import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 
 from engine import errors
-from hub.api.error_middleware import STATUS, STATUS_OF_CODE
+from hub.api.error_middleware import STATUS, STATUS_OF_CODE, status_of
+from hub.error_types.catalog import ERROR_TYPES, GROUPS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -20,40 +21,9 @@ NODES = [
     node
     for folder in ("engine", "hub", "channels")
     for file in sorted((ROOT / folder).rglob("*.py"))
-    if NAMES_TYPE.search(text := file.read_text())
+    if file.parent.name != "error_types" and NAMES_TYPE.search(text := file.read_text())
     for node in ast.walk(ast.parse(text))
 ]
-#: Types of errors that no request gets, because they end a process when it starts, or a
-#: command.
-AT_START = {
-    "ApiWithoutCells",
-    "CellMissing",
-    "ClocksApart",
-    "DatabaseIsCell",
-    "DatabaseNewer",
-    "DatabaseOlder",
-    "DatabaseUnreleased",
-    "DifferentClusters",
-    "InvalidSettings",
-    "MigrationMissing",
-    "MoveArrived",
-    "MoveDiffers",
-    "MoveUnderWay",
-    "NoMove",
-    "NotItsReplica",
-    "OlderProcesses",
-    "OtherCell",
-    "OtherKey",
-    "OtherPlacement",
-    "OtherVersion",
-    "ProjectsOfOtherCells",
-    "ReplicaNotPrimary",
-    "SameCell",
-    "TransactionPooling",
-    "TwoPrimaries",
-    "UnknownCell",
-    "UnknownProject",
-}
 #: Types whose call is too indirect to be found: the class's own name, or a table of refusals.
 OTHERS = {
     "HookAlreadyAnswered": {409},
@@ -129,7 +99,6 @@ def warnings() -> set[str]:
     return set(re.findall(r"^\| `([A-Z]\w+)`", table, re.M))
 
 
-SECTIONS = dict(re.findall(r"^### (\w+)\n(.+?)$", (REFERENCE / "errors.md").read_text(), re.M))
 #: Types whose status the call does not show: it is in a subclass, or in the handler that responds.
 GIVEN = {
     "DigestChanged": {409},
@@ -138,14 +107,56 @@ GIVEN = {
     "Undecryptable": {409},
 }
 RAISED = {**raised_types(), **OTHERS, **GIVEN}
+AT_START = {one.name for group in GROUPS if group.at_start for one in group.types}
 
 
-def test_each_error_type_has_a_section_and_no_other_has() -> None:
-    assert set(SECTIONS) == set(RAISED) - warnings()
+def test_each_error_type_is_listed_once_and_no_other_is() -> None:
+    names = [one.name for group in GROUPS for one in group.types]
+    assert sorted(names) == sorted(set(RAISED) - warnings())
 
 
-@pytest.mark.parametrize("name", sorted(set(SECTIONS) - AT_START))
-def test_a_section_begins_with_the_status_of_the_type(name: str) -> None:
-    number = SECTIONS[name].partition(".")[0]
-    assert HTTPStatus(int(number))
-    assert int(number) in RAISED[name]
+def test_each_error_type_has_a_section_in_the_reference() -> None:
+    text = (REFERENCE / "errors.md").read_text()
+    assert set(re.findall(r"^### (\w+)$", text, re.M)) == set(ERROR_TYPES)
+
+
+@pytest.mark.parametrize("name", sorted(set(ERROR_TYPES) - AT_START))
+def test_an_example_has_a_status_of_its_type(name: str) -> None:
+    assert status_of(ERROR_TYPES[name].example) in RAISED[name]
+
+
+def literal_parts(node: ast.AST) -> tuple[str, ...]:
+    """A text of the source: its parts between the values that are inserted."""
+    if isinstance(node, ast.Constant):
+        return (node.value,) if isinstance(node.value, str) else ()
+    if not isinstance(node, ast.JoinedStr):
+        return ()
+    text = "".join(str(getattr(one, "value", "")) if isinstance(one, ast.Constant) else "\0"
+                   for one in node.values)  # fmt: skip
+    return tuple(text.split("\0"))
+
+
+#: The texts of the modules that raise errors, A text that consists of inserted values would fit
+#: everything.
+TEXTS = {parts for node in NODES if len("".join(parts := literal_parts(node))) > 6}
+
+
+#: Types whose reason a library writes, or that is put together from several texts.
+COMPOSED = {"DataRefused", "PlanRefused"}
+
+
+def fits(text: str, parts: tuple[str, ...]) -> bool:
+    if not (text.startswith(parts[0]) and text.endswith(parts[-1])):
+        return False
+    return re.fullmatch(".*".join(map(re.escape, parts)), text, re.S) is not None
+
+
+def of_source(text: str) -> bool:
+    return any(fits(text, parts) for parts in TEXTS)
+
+
+@pytest.mark.parametrize("name", sorted(ERROR_TYPES))
+def test_an_example_has_the_texts_of_the_product(name: str) -> None:
+    kind = ERROR_TYPES[name]
+    assert name in COMPOSED or of_source(kind.reason)
+    assert name in COMPOSED or not kind.fix or of_source(kind.fix)

@@ -38,8 +38,8 @@ PLAIN = """
 account address after alive all application arguments as at auth binaries bodies body bytes ca cache
 cert code column command concurrency connect connections constraint cors counts created day days
 decided default depth description dir directory document domain drain elements ended endpoint
-endpoints error every expires failures fallback first folders for found from header host hosts http
-idle interface interval kept kind language last level line listen marker max message metadata
+endpoints error every expires failures fallback first folders for found from header help host hosts
+http idle interface interval kept kind language last level line listen marker max message metadata
 min mine minute most name needs nesting new next note older on only opened opens openstack ordered
 page password patience paused per poll pool port prefetch previous programs proxies proxy public
 publish queue rate ratio reason recipients region request requests response search sender sentence

@@ -9,7 +9,7 @@ from aiohttp import web
 from engine.errors import HeadgateError, NotFound
 from engine.store.access import tokens
 from engine.store.access.tokens import NewToken
-from hub.api.app_context import context_of, project_of
+from hub.api.app_context import context_of, project_of, public_url
 from hub.api.cells import ADMISSION, in_first_cell
 from hub.api.dashboard import page_response
 from hub.api.error_middleware import error_headers, status_of
@@ -113,7 +113,7 @@ async def end(request: web.Request) -> web.Response:
     """Begin the session of the user for whom the provider issued the code."""
     user, pending = await _identify(request)
     response = web.Response(status=303)
-    response.headers["Location"] = f"{_base_url(request)}/{pending.page}"
+    response.headers["Location"] = f"{public_url(request)}/{pending.page}"
     await _begin_session(request, response, user, pending.project)
     _end_pending(request, response)
     return response
@@ -191,14 +191,8 @@ def require_provider(request: web.Request) -> OidcClient:
     return client
 
 
-def _base_url(request: web.Request) -> str:
-    """Of this server, for browsers. On loopback, the one that the browser used."""
-    server = context_of(request).settings.server
-    return server.public_url or f"{request.scheme}://{request.host}"
-
-
 def _redirect_uri(request: web.Request) -> str:
-    return f"{_base_url(request)}{CALLBACK}"
+    return f"{public_url(request)}{CALLBACK}"
 
 
 ROUTES = (

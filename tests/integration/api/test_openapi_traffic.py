@@ -76,7 +76,7 @@ async def path_of(run: RecordingClient, name: str) -> str:
 
 async def call_server_routes(run: RecordingClient) -> None:
     for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//metrics", "//openapi.json",
-                 "//asyncapi.json", "//schemas/headgate.hook.waiting", "//schemas/hot.json", f"//dashboard/{all_files().digest}/main.js", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
+                 "//asyncapi.json", "//errors", "//errors/StackExists", "//schemas/headgate.hook.waiting", "//schemas/hot.json", f"//dashboard/{all_files().digest}/main.js", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
                  "/resource_types?with_description=true"):  # fmt: skip
         await ok(run, "GET", path)
     for name in (await ok(run, "GET", "/resource_types"))["resource_types"]:

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
+from headgate.errors import response_error
 from hub.cli import output
+from hub.cli.context import error_text
 from hub.cli.tables import UNLIMITED, plain
 
 
@@ -148,3 +150,10 @@ def test_a_waiting_hook_shows_who_may_answer(more: dict[str, Any], who: str) -> 
     hook: Any = {"state": "waiting", "mode": "wait", "answer_by": [], "assigned": None,
                  "exclude": "", "requested_by": "joe"}  # fmt: skip
     assert output.may_answer(hook | more) == who
+
+
+def test_the_page_about_an_error_is_printed_on_a_terminal_only() -> None:
+    url = "http://127.0.0.1:8004/errors/StackExists"
+    error = response_error(409, {"error": {"type": "StackExists", "message": "no", "help": url}})
+    assert error_text(error, terminal=True) == f"no\nSee {url}"
+    assert error_text(error, terminal=False) == "no"
