@@ -10,7 +10,9 @@ import pytest_asyncio
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program
 from tests.support.receiver import Receiver, running_receiver, until
-from tests.support.scripted_type import Thing, World
+from tests.support.scripted_type import SharedThing, Thing, World
+
+QUICK = {"engine.first_retry": "1s", "engine.poll": "1s"}
 
 DatabaseOutage = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -23,8 +25,7 @@ def world() -> World:
 @pytest.fixture
 async def run(database_url: str, world: World) -> AsyncIterator[Program]:
     """A program with a resource type whose outcomes tests script."""
-    quick = {"engine.first_retry": "1s", "engine.poll": "1s"}
-    async with program(database_url, quick, types=[Thing(world)]) as run:
+    async with program(database_url, QUICK, types=[Thing(world)]) as run:
         yield run
 
 
@@ -35,12 +36,13 @@ async def running(database_url: str) -> AsyncIterator[Program]:
 
 
 _projects = count(1)
+IN_OWN_PROJECT = {"in_own_project", "things_in_own_project"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A shared program and the tests that use it have the event loop of the session."""
     for item in items:
-        if "in_own_project" in getattr(item, "fixturenames", ()):
+        if not IN_OWN_PROJECT.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
@@ -54,8 +56,33 @@ async def shared_program(postgres: TestServer) -> AsyncIterator[Program]:
 def in_own_project(shared_program: Program) -> Program:
     """A program that the tests of a module share, with a project for each test: for tests that only
     send requests."""
-    opened = Program(shared_program.session, shared_program.url, f"p{next(_projects)}")
-    opened.engine, opened.database = shared_program.engine, shared_program.database
+    return _own_project(shared_program)
+
+
+def _own_project(shared: Program) -> Program:
+    opened = Program(shared.session, shared.url, f"p{next(_projects)}")
+    opened.engine, opened.database = shared.engine, shared.database
+    return opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_things(
+    postgres: TestServer,
+) -> AsyncIterator[tuple[Program, dict[str, World]]]:
+    worlds: dict[str, World] = {}
+    async with (
+        postgres.new_database() as url,
+        program(url, QUICK, types=[SharedThing(worlds)]) as run,
+    ):
+        yield run, worlds
+
+
+@pytest.fixture
+def things_in_own_project(shared_things: tuple[Program, dict[str, World]], world: World) -> Program:
+    """As `in_own_project`, with the resource type of `run`."""
+    shared, worlds = shared_things
+    opened = _own_project(shared)
+    worlds[opened.project] = world
     return opened
 
 

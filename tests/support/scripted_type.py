@@ -52,6 +52,9 @@ class Thing(ResourceType):
     def __init__(self, world: World) -> None:
         self.world = world
 
+    def world_of(self, call: Call) -> World:
+        return self.world
+
     def observation_key(self, call: Call) -> str:
         return call.stack_name
 
@@ -59,27 +62,27 @@ class Thing(ResourceType):
         return {call.resource_id: self._observe(call) for call in calls}
 
     def _observe(self, call: Call) -> Observation:
-        found = self.world.observed.get(call.resource_name)
+        found = self.world_of(call).observed.get(call.resource_name)
         if isinstance(found, Exception):
             raise found
-        exists = call.physical_id in self.world.things
+        exists = call.physical_id in self.world_of(call).things
         return found or (PRESENT if exists else Observation(ObservedState.MISSING))
 
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
-        if call.physical_id not in self.world.things:
+        if call.physical_id not in self.world_of(call).things:
             code = UnreadableCode.MISSING
             raise UnreadableObject(code, "id", "there is no such thing", "Use another ID.")
         unread = {"place": "the world does not return it"}
         return LiveObject("thing", call.properties, unread, [Difference("size", 5, 7)])
 
     def _next_outcome(self, operation: str, call: Call) -> Outcome | None:
-        self.world.done.append((operation, call.resource_name))
-        self.world.calls.append(call)
-        left = self.world.scripted.get((operation, call.resource_name))
+        self.world_of(call).done.append((operation, call.resource_name))
+        self.world_of(call).calls.append(call)
+        left = self.world_of(call).scripted.get((operation, call.resource_name))
         return left.popleft() if left else None
 
     def _done(self, operation: str, call: Call, physical_id: str) -> Outcome:
-        self.world.effects[f"{operation} {call.operation_key}"] += 1
+        self.world_of(call).effects[f"{operation} {call.operation_key}"] += 1
         return Done(physical_id, {"size": call.properties.get("size")}, {"mine": physical_id})
 
     def create(self, call: Call) -> Outcome:
@@ -87,7 +90,7 @@ class Thing(ResourceType):
         if outcome is not None:
             return outcome
         physical_id = f"{call.resource_name}-{call.operation_key.hex[:8]}"
-        self.world.things[physical_id] = call.properties.get("size")
+        self.world_of(call).things[physical_id] = call.properties.get("size")
         return self._done("create", call, physical_id)
 
     def update(self, call: Call) -> Outcome:
@@ -96,23 +99,25 @@ class Thing(ResourceType):
             return outcome
         assert call.physical_id is not None
         kept: Mapping[str, Json] = call.kept or {}
-        self.world.things[call.physical_id] = kept.get("size", call.properties.get("size"))
+        self.world_of(call).things[call.physical_id] = kept.get("size", call.properties.get("size"))
         return self._done("update", call, call.physical_id)
 
     def delete(self, call: Call) -> Outcome:
         outcome = self._next_outcome("delete", call)
         if outcome is not None:
             return outcome
-        self.world.things.pop(call.physical_id or "", None)
+        self.world_of(call).things.pop(call.physical_id or "", None)
         return Done(None)
 
     def check(self, call: Call) -> Outcome:
         outcome = self._next_outcome("check", call)
         if outcome is not None:
             return outcome
-        if call.physical_id not in self.world.things:
+        if call.physical_id not in self.world_of(call).things:
             return Failed("it is gone")
-        return Done(call.physical_id, {"size": self.world.things[call.physical_id]}, call.data)
+        return Done(
+            call.physical_id, {"size": self.world_of(call).things[call.physical_id]}, call.data
+        )
 
     def suspend(self, call: Call) -> Outcome:
         return self._next_outcome("suspend", call) or Done(
@@ -126,5 +131,16 @@ class Thing(ResourceType):
 
     def snapshot(self, call: Call) -> Outcome:
         outcome = self._next_outcome("snapshot", call)
-        kept = {"size": self.world.things.get(call.physical_id or "")}
+        kept = {"size": self.world_of(call).things.get(call.physical_id or "")}
         return outcome or Done(call.physical_id, call.attributes, kept)
+
+
+class SharedThing(Thing):
+    """An object of the world of its project."""
+
+    def __init__(self, worlds: Mapping[str, World]) -> None:
+        super().__init__(World())
+        self._worlds = worlds
+
+    def world_of(self, call: Call) -> World:
+        return self._worlds[call.project]

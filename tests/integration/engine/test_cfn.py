@@ -54,6 +54,11 @@ OUTPUTS = {
 MAPPINGS = {"Sizes": {"n": {"1": 11, "2": 22}}, "Found": {"y": {"as": "Y"}}}
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 def full_template(version: Json) -> Json:
     """The keys of mappings are texts, so a number is looked up by its text."""
     sizes = {"Type": "String", "Default": "1", "AllowedValues": ["1", "2"]}
@@ -86,7 +91,7 @@ async def test_a_cloudformation_stack_is_created_updated_restored_and_deleted(
     await create(run, "s", json.dumps(template))
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     stack = await run.stack("s")
-    arn = f"arn:openstack:heat::p:stacks/s/{stack['id']}"
+    arn = f"arn:openstack:heat::{run.project}:stacks/s/{stack['id']}"
     assert stack["description"] == stack["template_description"] == "All of it"
     assert stack["parameters"] == {
         "AWS::StackId": arn, "AWS::StackName": "s", "AWS::Region": "ap-southeast-1",

@@ -1,5 +1,7 @@
 """The section `data`: things that a stack reads and does not own."""
 
+import pytest
+
 from engine.types.contract import Failed
 from tests.support.changes import (
     expect_error,
@@ -12,6 +14,11 @@ from tests.support.program import Json, Program
 from tests.support.scripted_type import World
 
 SIZE = {"get_attr": ["data.net", "size"]}
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def headgate(resources: Json, data: Json = None, **more: Json) -> Json:

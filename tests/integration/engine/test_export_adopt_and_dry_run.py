@@ -17,11 +17,16 @@ from tests.support.program import Program, program, template
 from tests.support.scripted_type import Thing, World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 class TestExports:
     async def test_snapshots_of_an_abandoned_stack_are_not_found(self, run: Program) -> None:
         await run.create("s", {"a": thing()})
         await run.until_ended("s")
-        stack = await run.engine.reads.find_stack("p", "s")
+        stack = await run.engine.reads.find_stack(run.project, "s")
         assert await run.engine.snapshots.read_all(stack) == []
         await run.stack_request("DELETE", "s", "/abandon")
         with pytest.raises(NotFound, match="could not be found"):

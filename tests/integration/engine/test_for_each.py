@@ -9,6 +9,11 @@ from tests.support.program import Json, Program
 from tests.support.scripted_type import World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 def loop(keys: Json, size: Json = 1, **more: Json) -> Json:
     web = thing(size, for_each=keys, **more)
     user = {"type": "Test::Thing", "properties": {"size": 7}, "depends_on": "web"}

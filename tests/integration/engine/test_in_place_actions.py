@@ -15,6 +15,11 @@ from tests.support.program import Program
 from tests.support.scripted_type import World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 class TestActions:
     async def test_a_check_finds_a_missing_resource_and_an_update_replaces_it(
         self, run: Program, world: World

@@ -1,5 +1,7 @@
 """The lifecycle of resources: prevent_destroy, ignore_changes and replace_when."""
 
+import pytest
+
 from engine.plan.lifecycle import trigger_digest
 from tests.support.changes import (
     expect_error,
@@ -10,6 +12,11 @@ from tests.support.changes import (
 )
 from tests.support.program import Json, Program
 from tests.support.scripted_type import World
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def headgate(resources: Json, **more: Json) -> Json:
@@ -147,8 +154,9 @@ class TestIgnoreChanges:
         await until_complete(run, "s")
         assert world.calls[-1].properties["place"] == "very secret"
         row = await run.database.pool.fetchrow(
-            "select masked_properties::text as masked, properties::text as stored from resource"
-        )
+            "select r.masked_properties::text as masked, r.properties::text as stored"
+            " from resource r join stack s on s.id = r.stack_id where s.project = $1", run.project,
+        )  # fmt: skip
         assert row is not None
         assert "very secret" not in row["masked"] and "******" in row["masked"]
         assert "very secret" not in row["stored"]
@@ -212,6 +220,9 @@ class TestReplaceWhen:
 
     async def test_digests_are_encrypted(self, run: Program, world: World) -> None:
         await create(run, {"a": thing(lifecycle={"replace_when": [["x"]]})})
-        row = await run.database.pool.fetchval("select lifecycle::text from resource")
+        row = await run.database.pool.fetchval(
+            "select r.lifecycle::text from resource r join stack s on s.id = r.stack_id"
+            " where s.project = $1", run.project,
+        )  # fmt: skip
         digest = trigger_digest(["x"])
         assert "replace_when" in row and digest not in row

@@ -1,5 +1,7 @@
 """The sections `moved` and `import`: resources with new names, and physical resources taken over."""
 
+import pytest
+
 from engine.types.contract import Failed
 from tests.integration.engine.test_lifecycle_rules import create, headgate, preview, put
 from tests.support.changes import (
@@ -13,6 +15,11 @@ from tests.support.program import Json, Program
 from tests.support.scripted_type import World
 
 MOVED = {"moved": [{"from": "a", "to": "b"}]}
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def importing(physical_id: str = "real") -> Json:

@@ -1,5 +1,7 @@
 """Partial updates and moves."""
 
+import pytest
+
 from tests.support.changes import (
     expect_error,
     put,
@@ -8,6 +10,11 @@ from tests.support.changes import (
 )
 from tests.support.program import Json, Program, template
 from tests.support.scripted_type import World
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 class TestPartial:

@@ -1,9 +1,16 @@
 """Preconditions and postconditions of resources and outputs."""
 
+import pytest
+
 from tests.integration.engine.test_lifecycle_rules import create, headgate, preview, put
 from tests.support.changes import expect_error, thing, until_complete, until_status
 from tests.support.program import Json, Program
 from tests.support.scripted_type import World
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def one(condition: Json, message: Json = "choose another size") -> list[Json]:

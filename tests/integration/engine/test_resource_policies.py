@@ -15,6 +15,11 @@ from tests.support.program import Json, Program, template
 from tests.support.scripted_type import World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 class TestPolicies:
     async def test_a_retained_resource_survives_the_stack(self, run: Program, world: World) -> None:
         await run.create("s", {"a": thing(deletion_policy="Retain"), "b": thing()})
@@ -67,8 +72,8 @@ class TestPolicies:
             await run.stack_request("DELETE", "s", "/abandon")
         _, response = await run.call("GET", f"/stacks/s/{stack}/resource_snapshots")
         assert [one["resource_name"] for one in response["resource_snapshots"]] == ["a"]
-        left = "select name from resource_snapshot"
-        assert [row["name"] for row in await run.database.pool.fetch(left)] == ["a"]
+        left = "select name from resource_snapshot where stack_id = $1"
+        assert [row["name"] for row in await run.database.pool.fetch(left, stack)] == ["a"]
 
     async def test_a_failed_snapshot_prevents_the_deletion(
         self, run: Program, world: World

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from engine.types.contract import Failed
 from tests.support.changes import (
     put,
@@ -10,6 +12,11 @@ from tests.support.changes import (
 )
 from tests.support.program import Program, eventually
 from tests.support.scripted_type import World
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 class TestRollback:

@@ -1,5 +1,7 @@
 """Updates: parameters, metadata, types, names, attributes and versions."""
 
+import pytest
+
 from engine.types.contract import Failed
 from tests.support.changes import put, thing, until_complete, until_deleted, until_status
 from tests.support.program import Json, Program
@@ -10,6 +12,11 @@ PARAMETERS = {
     "secret": {"type": "string", "hidden": True, "default": "s3cret-word"},
 }
 USED = ("a", "b", "c")
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def sized(**more: Json) -> Json:

@@ -12,6 +12,11 @@ from tests.support.program import Json, Program, identity_headers
 from tests.support.scripted_type import World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 def hook_rule(point: str = "pre-create", at: str = "a", **more: Json) -> Json:
     return {"hooks": [{"at": at, "on": point, **more}]}
 

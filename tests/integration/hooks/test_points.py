@@ -10,6 +10,11 @@ from tests.support.program import Json, Program
 from tests.support.scripted_type import World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 def hooks_on(*points: str, at: str = "*", **more: Json) -> Json:
     return {"hooks": [{"at": at, "on": list(points), **more}]}
 

@@ -10,6 +10,11 @@ CHAIN = {"a": thing(), "b": thing(depends_on="a"), "c": thing(depends_on="b")}
 AT_B = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "1s"}]}
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 async def stopped(run: Program) -> None:
     """A chain of resources that stopped before the second one."""
     await run.create("s", CHAIN, environment=AT_B)

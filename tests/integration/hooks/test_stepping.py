@@ -26,6 +26,11 @@ CHAIN = {
 AT_A = {"hooks": [{"at": "a", "on": "pre-create"}]}
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 async def hook_at(run: Program, name: str, point: str = "pre-create") -> Json:
     """Wait for the only hook at this resource and point."""
 

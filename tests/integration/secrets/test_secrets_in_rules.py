@@ -31,6 +31,11 @@ PARTS: dict[str, Json] = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def run(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def template(part: Json) -> Json:
     return {
         "heat_template_version": "2026-12-01",
