@@ -19,6 +19,7 @@ from hub.auth.keystone_cloud import KeystoneCloud
 from hub.auth.observation_credentials import TOKEN_LIFETIME, ObservationCredentials
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.roles import Right, Role, rights_of, with_implied
+from hub.auth.shared_tasks import SharedTasks
 from hub.auth.token_authenticator import unauthorized_error
 from hub.auth.trusts import TRUST_LASTS, Trusts
 
@@ -62,6 +63,8 @@ class Keystone:
         self._trusts = trusts
         self._known: TtlCache[str, TokenScope] = TtlCache()
         self._tokens: TtlCache[str, str] = TtlCache()
+        #: Concurrent operations with a trust share a token.
+        self._exchanges: SharedTasks[str] = SharedTasks()
         self._credential_of: TtlCache[str, str] = TtlCache()
         self._ca_pem = ca_pem
         self.challenge = challenge
@@ -168,15 +171,19 @@ class Keystone:
         """Raises Unavailable, Forbidden."""
         found = self._tokens.get(credential, monotonic())
         if found is None:
-            try:
-                found = await self._client.token_by_trust(credential.removeprefix(TRUST))
-            except Forbidden:
-                if self._trusts is not None:
-                    self._trusts.drop(credential)
-                raise
-            self._tokens.keep(credential, found, monotonic() + TOKEN_LASTS)
-            place = cache_key(RequestCredentials(token=found))
-            self._credential_of.keep(place, credential, monotonic() + TRUST_LASTS.total_seconds())
+            found = await self._exchanges.run(credential, lambda: self._exchange_trust(credential))
+        return found
+
+    async def _exchange_trust(self, credential: str) -> str:
+        try:
+            found = await self._client.token_by_trust(credential.removeprefix(TRUST))
+        except Forbidden:
+            if self._trusts is not None:
+                self._trusts.drop(credential)
+            raise
+        self._tokens.keep(credential, found, monotonic() + TOKEN_LASTS)
+        place = cache_key(RequestCredentials(token=found))
+        self._credential_of.keep(place, credential, monotonic() + TRUST_LASTS.total_seconds())
         return found
 
     async def renew(self, token: str) -> str | None:

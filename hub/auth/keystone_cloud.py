@@ -13,6 +13,7 @@ from engine.types.openstack.services import Service, find_endpoint
 from hub.auth.keystone_client import CredentialRejected, IssuedToken, KeystoneClient
 from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.request_credentials import RequestCredentials, cache_key
+from hub.auth.shared_tasks import SharedTasks
 
 Json = Any
 #: Seconds for which the catalog of a token is reused.
@@ -62,6 +63,8 @@ class KeystoneCloud:
         self._catalogs: TtlCache[str, Sequence[Mapping[str, Json]]] = TtlCache(
             max_entries=MAX_CATALOGS
         )
+        #: Concurrent operations with a token share a catalog.
+        self._reads: SharedTasks[Sequence[Mapping[str, Json]]] = SharedTasks()
         self._reader = _ReaderToken()
         self._renewing = asyncio.Lock()
         # Those of recent reader tokens: a session keeps its token when another one is renewed, and
@@ -86,9 +89,13 @@ class KeystoneCloud:
         if catalog is None and self._credentials is not None:
             catalog = self._credentials.catalog_of(token)
         if catalog is None:
-            catalog = await self._client.catalog(token)
-            self._catalogs.keep(place, catalog, monotonic() + CATALOG_LASTS)
+            catalog = await self._reads.run(place, lambda: self._read_catalog(token, place))
         return self._find(catalog, service)
+
+    async def _read_catalog(self, token: str, place: str) -> Sequence[Mapping[str, Json]]:
+        catalog = await self._client.catalog(token)
+        self._catalogs.keep(place, catalog, monotonic() + CATALOG_LASTS)
+        return catalog
 
     def _find(self, catalog: Sequence[Mapping[str, Json]], service: Service) -> str | None:
         return find_endpoint(catalog, service, self._access.region, self._access.interface)

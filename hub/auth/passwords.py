@@ -15,6 +15,7 @@ from engine.store.database import Database
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
 from hub.auth.request_credentials import RequestCredentials, cache_key
+from hub.auth.shared_tasks import SharedTasks
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue
 
 Result = TypeVar("Result")
@@ -83,7 +84,7 @@ class PasswordChecker:
         self._known: TtlCache[str, TokenRecord] = TtlCache()
         #: The end of the lockout of each address block, as far as this process knows.
         self._locked: TtlCache[str, float] = TtlCache()
-        self._tasks: dict[str, asyncio.Task[TokenRecord | None]] = {}
+        self._checks: SharedTasks[TokenRecord | None] = SharedTasks()
         self.forget = self._known.clear
 
     async def check(self, credentials: RequestCredentials, project: str) -> TokenRecord | None:
@@ -92,17 +93,7 @@ class PasswordChecker:
         Concurrent equal attempts count as one.
         """
         key = cache_key(credentials, project)
-        task = self._tasks.get(key)
-        if task is None:
-            task = asyncio.create_task(self._check(credentials, project, key))
-            self._tasks[key] = task
-            task.add_done_callback(lambda done: self._forget_task(key, done))
-        return await asyncio.shield(task)
-
-    def _forget_task(self, key: str, task: asyncio.Task[TokenRecord | None]) -> None:
-        del self._tasks[key]
-        if not task.cancelled():
-            task.exception()  # retrieved, because the caller may be cancelled
+        return await self._checks.run(key, lambda: self._check(credentials, project, key))
 
     async def _check(
         self, credentials: RequestCredentials, project: str, key: str

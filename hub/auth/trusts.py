@@ -5,7 +5,6 @@ credential is the trust: its changes have ended or wait for answers, which bring
 their own.
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -23,6 +22,7 @@ from engine.store.encryption.secret_values import DecryptionFailed, Keyring
 from engine.ttl_cache import TtlCache
 from hub.auth.keystone_client import KeystoneClient, TokenScope
 from hub.auth.request_credentials import RequestCredentials, cache_key
+from hub.auth.shared_tasks import SharedTasks
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -51,8 +51,8 @@ class Trusts:
         self._now = now
         self._known: TtlCache[str, str] = TtlCache()
         self._place_of: TtlCache[str, str] = TtlCache()
-        #: The creations in progress: concurrent requests of a user share a trust.
-        self._tasks: dict[str, asyncio.Task[str | None]] = {}
+        #: Concurrent requests of a user share a trust.
+        self._creations: SharedTasks[str | None] = SharedTasks()
 
     async def get(self, token: str, of: TokenScope) -> str | None:
         """A credential for the user, project and roles of a token; None: Keystone refuses a trust.
@@ -65,17 +65,7 @@ class Trusts:
         found = self._known.get(place, monotonic())
         if found is not None:
             return found
-        task = self._tasks.get(place)
-        if task is None:
-            task = asyncio.create_task(self._create(token, of, place))
-            self._tasks[place] = task
-            task.add_done_callback(lambda done: self._forget_task(place, done))
-        return await asyncio.shield(task)
-
-    def _forget_task(self, place: str, task: asyncio.Task[str | None]) -> None:
-        del self._tasks[place]
-        if not task.cancelled():
-            task.exception()  # retrieved, because the caller may be cancelled
+        return await self._creations.run(place, lambda: self._create(token, of, place))
 
     async def _create(self, token: str, of: TokenScope, place: str) -> str | None:
         until = (self._now() + TRUST_LASTS).astimezone(UTC)

@@ -1,10 +1,14 @@
 """The fixtures of the test bed: a server in front of the cloud's Keystone, and the check for
-objects that a test leaves behind.
+objects that a test leaves behind; and how many tokens the server requests.
 """
+
+import asyncio
 
 import pytest
 
-from tests.openstack.cloud import OpenStack, Project
+from tests.openstack.cloud import OpenStack, Project, delete_trusts
+from tests.openstack.headgate import connected_headgate
+from tests.openstack.stacks import SETTINGS, delete
 from tests.support.program import Program, resource
 
 
@@ -26,3 +30,22 @@ def test_objects_that_a_test_leaves_behind_are_listed_and_deleted(openstack: Ope
 
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f test"
+
+
+async def test_concurrent_operations_share_a_token_of_a_trust(
+    database_url: str, openstack: OpenStack, project: Project
+) -> None:
+    settings = {**SETTINGS, "auth.keystone.trusts": True}
+    groups = {f"g{number}": {"type": "OS::Neutron::SecurityGroup"} for number in range(10)}
+    async with connected_headgate(database_url, openstack, project, settings=settings) as run:
+        before = requests_for_tokens(openstack)
+        await run.create("s", groups)
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+        # One as the service user, who verifies the token of the request, and one for the trust.
+        assert requests_for_tokens(openstack) - before <= 2
+        await delete(run)
+    await asyncio.to_thread(delete_trusts, project.cloud)
+
+
+def requests_for_tokens(openstack: OpenStack) -> int:
+    return openstack.requests("keystone").count("POST /v3/auth/tokens")
