@@ -131,10 +131,14 @@ def may_hand_over(hook: StoredHook, answer: Answer, now: datetime) -> AnswerRefu
 
 
 def _is_same(hook: StoredHook, answer: Answer) -> bool:
+    """Whether an answer repeats the one that decided the hook, with its content. If several
+    principals approve, each has data of its own."""
     if answer.decision is Decision.PATCH and (answer.properties or {}) != hook.patched:
         return False
     if hook.point == DRIFT:
         return drift_hooks.is_same_answer(hook.decision, hook.data, answer.decision, answer.data)
+    if hook.rule.approvals == 1 and answer.data != hook.data:
+        return False
     return hook.decision == answer.word
 
 

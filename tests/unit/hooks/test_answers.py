@@ -251,6 +251,21 @@ def test_a_different_patch_is_a_different_answer() -> None:
     assert isinstance(other, AnswerRefused) and other.code == "HookAlreadyAnswered"
 
 
+@pytest.mark.parametrize("decision", [Decision.CONTINUE, Decision.REJECT])
+def test_an_answer_with_other_data_is_a_different_answer(decision: Decision) -> None:
+    hook = hook_of(HookState.ANSWERED, decision=decision.value, data={"ticket": 1})
+    assert isinstance(decide(hook, decision, data={"ticket": 1}), RepeatedAnswer)
+    for data in (None, {"ticket": 2}):
+        other = decide(hook, decision, data=data)
+        assert isinstance(other, AnswerRefused) and other.code == "HookAlreadyAnswered"
+
+
+def test_an_approver_may_repeat_an_approval_after_the_decision_of_another() -> None:
+    rule = Rule(Point.PRE_CREATE, approvals=2)
+    hook = hook_of(HookState.ANSWERED, rule, decision="continue", data={"ticket": 2})
+    assert isinstance(decide(hook, data={"ticket": 1}), RepeatedAnswer)
+
+
 def approved(
     rule: Rule, principals: Sequence[str], decision: Decision = Decision.CONTINUE
 ) -> object:

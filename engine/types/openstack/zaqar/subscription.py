@@ -69,12 +69,22 @@ class QueueSubscription(RepairedType):
         mark, doing = fields[MARKER], "create the subscription"
         body = {name: one for name, one in fields.items() if name != MARKER}
         body[OPTIONS] = {**(body.get(OPTIONS) or {}), MARKER: mark}
+        if _has_trust(body) and TRUST not in body[OPTIONS]:
+            await self._refuse_existing(session, path, body[SUBSCRIBER])
         answer = await session.request(MESSAGING, "POST", path, doing, body)
         object_id = id_of(MESSAGING, object_in(MESSAGING, doing, answer, ""), "subscription_id")
         found = await self.get(session, path, object_id)
         if found.get(MARKER) != mark:
             raise existing_error(self.row.what, object_id)
         return found
+
+    async def _refuse_existing(self, session: Session, path: str, subscriber: Json) -> None:
+        """Raises CloudError if the queue has the subscriber: Zaqar would first create a trust that
+        then belongs to no subscription."""
+        async for page in self._pages(session, path):
+            for one in page:
+                if one.get(SUBSCRIBER) == subscriber:
+                    raise existing_error(self.row.what, str(one.get("id")))
 
     async def put(
         self, session: Session, path: str, object_id: str, fields: Mapping[str, Json]

@@ -201,12 +201,13 @@ def test_chosen_inputs_replace_the_resource(names: list[str], replaces: bool) ->
 async def test_a_message_starts_a_workflow_with_a_trust() -> None:
     options = {"headgate_operation": str(KEY)}
     made = {"id": ID, "subscriber": "s", "ttl": 60, "options": options}
-    web = Answers(answer(201, {"subscription_id": ID}), answer(200, made))
+    none = answer(200, {"subscriptions": [], "links": []})
+    web = Answers(none, answer(201, {"subscription_id": ID}), answer(200, made))
     properties = {"queue_name": "q", "workflow_id": ID, "params": {"env": {"a": 1}}, "ttl": 60}
     done = await outcome("create", web, MESSAGES, properties)
     assert isinstance(done, Done)
-    assert body(web, 0)["subscriber"] == "trust+http://workflow/executions"
-    assert orjson.loads(body(web, 0)["options"]["post_data"]) == {
+    assert body(web, 1)["subscriber"] == "trust+http://workflow/executions"
+    assert orjson.loads(body(web, 1)["options"]["post_data"]) == {
         "workflow_id": ID,
         "params": {"env": {"a": 1, "notification": "$zaqar_message$"}},
         "input": {},

@@ -155,6 +155,23 @@ async def test_a_subscription_that_exists_is_not_taken(options: Json, is_own: bo
         assert ID in found.reason and found.physical_id is None
 
 
+async def test_a_subscription_with_a_trust_is_created_if_the_queue_lacks_the_subscriber() -> None:
+    other = listed("subscriptions", subscription() | {"subscriber": "trust+http://b/"})
+    made = answer(201, {"subscription_id": ID})
+    live = answer(200, subscription(trust_id="t", **MARK) | TRUSTED)
+    web = Answers(other, listed("subscriptions"), made, live)
+    found = await outcome("create", web, SUBSCRIPTION, {**SUBSCRIBER, **TRUSTED})
+    assert isinstance(found, Done)
+    assert [one.partition(" ")[0] for one in sent(web)] == ["GET", "GET", "POST", "GET"]
+
+
+async def test_no_trust_is_created_for_a_subscription_that_exists() -> None:
+    web = Answers(listed("subscriptions", subscription(trust_id="t") | TRUSTED))
+    found = await outcome("create", web, SUBSCRIPTION, {**SUBSCRIBER, **TRUSTED})
+    assert isinstance(found, Failed) and ID in found.reason
+    assert sent(web) == ["GET queues/q/subscriptions"]
+
+
 async def test_a_duplicate_is_final() -> None:
     text = {"title": "Resource conflict", "description": "Such subscription already exists."}
     found = await outcome("create", Answers(answer(409, text)), SUBSCRIPTION, SUBSCRIBER)
