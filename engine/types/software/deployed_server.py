@@ -7,6 +7,7 @@ deleted. With POLL_TEMP_URL, it fetches them from an object that Headgate writes
 change.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -39,6 +40,9 @@ from engine.words import Json
 PATH = "/cfn/v1/"
 _ID = 32
 CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
+#: Characters of names of resources that the `path` of an agent cannot have: the agent divides it at
+#: the first dot. The name in it is for people; the access key identifies the server.
+_UNSAFE = re.compile(r"[^\w-]", re.ASCII)
 #: The transport of a service that Headgate does not use.
 ZAQAR = "ZAQAR_MESSAGE"
 #: The sections of an agent's settings that belong to a transport.
@@ -107,7 +111,7 @@ class ServerUrls:
             "access_key_id": access_key(call.stack_id, call.resource_id),
             "secret_access_key": self.secret_of(call.stack_id, call.resource_id),
             "stack_name": call.stack_name,
-            "path": f"{call.resource_name}.Metadata",
+            "path": f"{_UNSAFE.sub('_', call.resource_name)}.Metadata",
         }
 
 

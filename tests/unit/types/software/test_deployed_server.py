@@ -52,6 +52,14 @@ async def test_the_agent_authenticates_with_its_own_key() -> None:
     assert owner_of(access_key(STACK, RESOURCE)) == (STACK, RESOURCE)
 
 
+@pytest.mark.parametrize("name", ["web.1", "web 1", "web\n1", "w\u00e9b[0].x", "."])
+async def test_an_agent_can_divide_its_path_whatever_the_name_of_the_resource(name: str) -> None:
+    settings = (await create({}, resource_name=name)).attributes["os_collect_config"]["cfn"]
+    resource, field = settings["path"].split(".", 1)  # as os-collect-config does
+    assert field == "Metadata"
+    assert resource and resource.isascii() and resource.isprintable() and " " not in resource
+
+
 def test_each_server_has_its_own_key() -> None:
     secrets = {
         urls.secret_of(stack, resource)
