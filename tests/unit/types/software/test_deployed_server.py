@@ -53,7 +53,7 @@ async def test_the_agent_authenticates_with_its_own_key() -> None:
 
 
 @pytest.mark.parametrize("name", ["web.1", "web 1", "web\n1", "w\u00e9b[0].x", "."])
-async def test_an_agent_can_divide_its_path_whatever_the_name_of_the_resource(name: str) -> None:
+async def test_an_agent_can_divide_the_path_with_each_name_of_a_resource(name: str) -> None:
     settings = (await create({}, resource_name=name)).attributes["os_collect_config"]["cfn"]
     resource, field = settings["path"].split(".", 1)  # as os-collect-config does
     assert field == "Metadata"
