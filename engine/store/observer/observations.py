@@ -33,7 +33,7 @@ with page as materialized (
             and not exists (select from node n
                              where n.stack_id = c.stack_id and n.resource_id = c.id
                                and n.traversal = (select traversal from stack where id = w.stack_id)
-                               and is_operating(n.state, n.phase))
+                               and n.started_at is not null and is_operating(n.state, n.phase))
           order by c.id limit $3 offset 0) r
      order by r.stack_id, r.id limit $3
 ), fitting as (

@@ -1,13 +1,15 @@
 """What is due to be observed is found by key: the rows that the observer reads grow with what is due
-and with the projects, not with the stacks, also without table statistics."""
+and with the projects, not with the stacks, and those of a resource do not grow with its stack, also
+without table statistics."""
 
 from datetime import timedelta
+from uuid import UUID, uuid4
 
 import pytest
 
 from engine.store.connection import Connection
-from engine.store.database import open_database
-from engine.store.observer import observation_schedule
+from engine.store.database import Database, open_database
+from engine.store.observer import observation_schedule, observations
 from engine.store.observer.observation_schedule import FinishedObservation
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
@@ -49,6 +51,49 @@ async def rows_of_rounds(conn: Connection) -> int:
 
     await conn.execute(MAKE_DUE, DUE)
     return await rows_read_by(conn, run)
+
+
+#: A stack whose resources are complete. $1: its ID. $2: how many resources.
+FILL_STACK = """
+with added as (
+    insert into stack (id, project, name, owner, version, traversal)
+    values ($1::uuid, 'p', $1::uuid::text, 'o', 1, 1) returning id
+), resources as (
+    insert into resource (stack_id, id, name, type, action, status, reason, attributes, data,
+                          metadata, digest, requires, physical_id)
+    select id, gen_random_uuid(), 'r' || n, 't', 'CREATE', 'COMPLETE', '', '{}', '{}', '{}', 'd',
+           '{}', 'x' || n from added cross join generate_series(1, $2::integer) n
+    returning stack_id, id, name
+)
+insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction, state,
+                  phase, pending_dependencies, dependents, reads, breakpoints_hit, claim,
+                  started_at)
+select stack_id, 1, row_number() over (), id, name, 't', 'create', 'forward', 'done', 'execute', 0,
+       '{}', '{}', '{}', 0, now() from resources
+"""
+
+
+@pytest.mark.parametrize("analysed", [False, True], ids=["new", "analysed"])
+async def test_the_rows_that_are_read_for_a_resource_do_not_grow_with_its_stack(
+    database: Database, analysed: bool
+) -> None:
+    found: list[float] = []
+    async with database.connection() as conn:
+        await without_statistics(conn)
+        for size in (50, 500):
+            stack_id = uuid4()
+            await conn.execute(FILL_STACK, stack_id, size)
+            if analysed:
+                await conn.execute("analyze")
+
+            async def read(conn: Connection, stack_id: UUID = stack_id, size: int = size) -> None:
+                after = {stack_id: observation_schedule.FIRST}
+                page = await observations.read_page(conn, after, "p", size, 1_000_000)
+                assert len(page.resources) == size
+
+            found.append(await rows_read_by(conn, read) / size)
+    few, many = found
+    assert many < 1.5 * few + 1
 
 
 @pytest.mark.parametrize("analysed", [False, True], ids=["new", "analysed"])

@@ -118,6 +118,24 @@ async def test_an_action_converges_selected_resources(run: Program, things: Thin
     assert sorted(things.objects) == sorted((await ids(run)).values())
 
 
+async def test_a_converge_replaces_no_protected_resource(run: Program, things: Things) -> None:
+    physical = await created(run, {"a": thing(things, update=None), "b": thing(things)})
+    await run.stack_request("PATCH", "s", "/resources/a", {"protect": True})
+    things.objects[physical["a"]]["size"] = 9
+    del things.objects[physical["b"]]
+    await run.act("s", "converge")
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    reason = (await run.stack("s"))["stack_status_reason"]
+    assert '"a" is protected: replace refused' in reason, reason
+    after = await ids(run)
+    assert after["a"] == physical["a"] and things.objects[physical["a"]]["size"] == 9
+    await run.stack_request("PATCH", "s", "/resources/a", {"protect": False})
+    await run.act("s", "converge")
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert sorted(things.objects) == sorted((await ids(run)).values())
+    assert {one["size"] for one in things.objects.values()} == {1}
+
+
 async def test_a_preview_tells_what_converge_will_repair(run: Program, things: Things) -> None:
     physical = await created(run, {"a": thing(things), "b": thing(things)})
     del things.objects[physical["a"]]
