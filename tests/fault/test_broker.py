@@ -295,11 +295,10 @@ async def test_a_cluster_without_a_majority(
     await change_stacks(cluster_run, 1)
 
     async def error_is_shown() -> bool:
-        return "connection to the broker" in await errors(cluster_run)
+        return "did not confirm" in await errors(cluster_run)
 
     await eventually(error_is_shown)
     cluster[0].start()
     await cluster[0].ready()
-    await cluster[-1].ready()  # without a majority it refuses connections
     counts = await receive_all(cluster_run, cluster[-1], subscriber.queue.name)
     print("{} events, {} more than once, {} lost".format(*counts))
