@@ -145,7 +145,9 @@ class Rabbit:
     def _log_text(self) -> str:
         logs = [self._folder / "out.log", *sorted((self._folder / "log").glob("*.log"))]
         return "\n".join(
-            f"{log.name}:\n{log.read_text(errors='replace')[-3000:]}" for log in logs if log.exists()
+            f"{log.name}:\n{log.read_text(errors='replace')[-3000:]}"
+            for log in logs
+            if log.exists()
         )
 
     @property
