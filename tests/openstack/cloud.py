@@ -316,6 +316,9 @@ class OpenStack:
     def start(self, service: str) -> None:
         """Start an optional service, unless it runs."""
         start_optional(self.directory, service)
+        # The catalog of the former connection may lack the service.
+        self.admin.close()
+        self.admin = self.admin_identity.connect()
 
     def requests(self, service: str) -> list[str]:
         """The requests to a service since the cloud began: `GET /v2.1/servers`."""
