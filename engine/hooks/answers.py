@@ -132,14 +132,28 @@ def may_hand_over(hook: StoredHook, answer: Answer, now: datetime) -> AnswerRefu
 
 def _is_same(hook: StoredHook, answer: Answer) -> bool:
     """Whether an answer repeats the one that decided the hook, with its content. If several
-    principals approve, each has data of its own."""
-    if answer.decision is Decision.PATCH and (answer.properties or {}) != hook.patched:
+    principals approve, each approval has data of its own."""
+    if answer.decision is Decision.PATCH and not _is_same_json(
+        answer.properties or {}, hook.patched
+    ):
         return False
     if hook.point == DRIFT:
         return drift_hooks.is_same_answer(hook.decision, hook.data, answer.decision, answer.data)
-    if hook.rule.approvals == 1 and answer.data != hook.data:
-        return False
-    return hook.decision == answer.word
+    has_own_data = hook.rule.approvals > 1 and answer.decision in RESUMING_DECISIONS
+    return hook.decision == answer.word and (has_own_data or _is_same_json(answer.data, hook.data))
+
+
+def _is_same_json(one: Json, other: Json) -> bool:
+    """In Python, true and 1 are equal; in JSON, they are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(
+            _is_same_json(item, other[key]) for key, item in one.items()
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_same_json, one, other))
+    return bool(one == other)
 
 
 def _judge_waiting(

@@ -33,7 +33,7 @@ from hub.api.heat_sentences import (
 from hub.api.openapi_components import Time, Uri
 from hub.api.orchestration.request_texts import warning_document
 from hub.api.orchestration.responses import Warning
-from hub.api.request_validation import check_request, invalid
+from hub.api.request_validation import check_request, has_valid_host, invalid
 from hub.api.routes import PREFIXES, Handler, json_response
 from hub.auth.throttle import TooManyRequests
 
@@ -272,8 +272,19 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
 
 def _error_response(request: web.Request, error: HeadgateError) -> web.Response:
     form = own_form if _is_own(request) else heat_form
-    document = with_help(form(error), error.code, public_url(request))
+    document = _with_link(form(error), error.code, request)
     return json_response(document, status_of(error), error_headers(request, error))
+
+
+def _with_link(
+    document: OwnProblem | HeatProblem, code: str, request: web.Request
+) -> OwnProblem | HeatProblem:
+    """The error response with `help`, unless the link would lead to a host that is not valid or is
+    not this server."""
+    by_settings = request.app[SERVER].settings.server.public_url
+    if by_settings or (code != "UnknownHost" and has_valid_host(request)):
+        return with_help(document, code, public_url(request))
+    return document
 
 
 def with_help(
@@ -345,4 +356,4 @@ def _method_not_allowed(request: web.Request, allowed: list[str]) -> web.Respons
         code="MethodNotAllowed",
     )
     form = own_form(error) if _is_own(request) else heat_document(405, error.code, str(error))
-    return json_response(with_help(form, error.code, public_url(request)), 405, headers)
+    return json_response(_with_link(form, error.code, request), 405, headers)

@@ -50,8 +50,12 @@ def check_request(request: web.Request) -> None:
             place = name.decode("ascii", "replace")
             raise invalid(place, "a header is not valid text", "Send it as UTF-8.")
     # HTTP/1.0 allows requests without Host; request.host would then look up this server's name.
-    if "Host" in request.headers and not _HOST.fullmatch(request.host):
+    if "Host" in request.headers and not has_valid_host(request):
         raise invalid("Host", "this is not a valid host", "Send a name or an address, and a port.")
+
+
+def has_valid_host(request: web.Request) -> bool:
+    return _HOST.fullmatch(request.host) is not None
 
 
 def _is_utf8(value: bytes) -> bool:

@@ -31,8 +31,6 @@ from tests.support.postgres import copy_cluster
 Json = Any
 #: The longest time, in seconds, to wait for a condition.
 PATIENCE = 90.0
-#: Of a program in this process. Each new one costs about 10 ms of CPU time for its plans.
-CONNECTIONS = 4
 FINAL_STATUSES = ("COMPLETE", "FAILED", "STOPPED")
 
 
@@ -194,7 +192,6 @@ async def program(
     values = {
         "server.listen": listen,
         "database.url": url,
-        "database.pool": CONNECTIONS,
         "channels.webhook.allow": ["127.0.0.0/8"],
         "channels.webhook.first_retry": "1s",
         "credentials.key_file": str(key_file()),

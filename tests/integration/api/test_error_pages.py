@@ -1,10 +1,15 @@
 """GET /errors/{type}: the page to which `help` in an error response leads."""
 
+import asyncio
 import re
 from html import unescape
 
+import orjson
+import pytest
+from yarl import URL
+
 from hub.error_types.catalog import ERROR_TYPES
-from tests.support.program import Program
+from tests.support.program import PATIENCE, Program
 
 
 def text_of(page: str) -> str:
@@ -26,6 +31,24 @@ async def test_help_leads_to_the_page_of_the_type(running: Program) -> None:
         assert response["error"]["help"] == f"{running.url}/errors/{name}"
         status, page = await running.call("GET", f"//errors/{name}")
         assert status == 200 and f"<h1>{name}</h1>" in page
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [(b"\xff", 400), (b'evil "<x>/@', 400), (b"evil.example", 403)],
+    ids=["not UTF-8", "not a host", "another host"],
+)
+async def test_no_link_leads_to_a_host_that_is_not_this_server(
+    running: Program, host: bytes, status: int
+) -> None:
+    address = URL(running.url)
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    writer.write(b"GET /v1/p/stacks HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % host)
+    async with asyncio.timeout(PATIENCE):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert "help" not in orjson.loads(body)["error"]
 
 
 async def test_each_type_has_a_page_with_meaning_remedy_and_example(running: Program) -> None:

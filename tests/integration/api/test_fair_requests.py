@@ -61,9 +61,7 @@ async def test_a_reader_with_many_costly_requests_delays_no_other_project(
 
 
 async def test_waiting_requests_of_a_user_are_limited(database_url: str) -> None:
-    async with run_with_tokens(
-        database_url, {"server.waiting_per_user": 1, "database.pool": 10}
-    ) as (run, _):
+    async with run_with_tokens(database_url, {"server.waiting_per_user": 1}) as (run, _):
         reader = bearer(await insert_credential(run.database, "p", "ann", ["reader"]))
         refused: list[Json] = []
         statuses: list[int] = []

@@ -260,6 +260,26 @@ def test_an_answer_with_other_data_is_a_different_answer(decision: Decision) -> 
         assert isinstance(other, AnswerRefused) and other.code == "HookAlreadyAnswered"
 
 
+@pytest.mark.parametrize(
+    ("recorded", "repeated"),
+    [
+        ({"ok": True}, {"ok": 1}),
+        ({"ok": [0]}, {"ok": [False]}),
+        ({"a": {"b": 1}}, {"a": {"b": True}}),
+    ],
+)
+def test_data_is_compared_as_json(recorded: Json, repeated: Json) -> None:
+    hook = hook_of(HookState.ANSWERED, decision="continue", data=recorded)
+    assert isinstance(decide(hook, data=recorded), RepeatedAnswer)
+    assert isinstance(decide(hook, data=repeated), AnswerRefused)
+
+
+def test_a_rejection_with_other_data_is_a_different_answer_also_among_several_approvals() -> None:
+    rule = Rule(Point.PRE_CREATE, approvals=2)
+    hook = hook_of(HookState.ANSWERED, rule, decision="reject", data={"ticket": 2})
+    assert isinstance(decide(hook, Decision.REJECT, data={"ticket": 1}), AnswerRefused)
+
+
 def test_an_approver_may_repeat_an_approval_after_the_decision_of_another() -> None:
     rule = Rule(Point.PRE_CREATE, approvals=2)
     hook = hook_of(HookState.ANSWERED, rule, decision="continue", data={"ticket": 2})
