@@ -20,6 +20,7 @@ from engine.store.read_database import ReadDatabase
 from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
+from hub.api.routes import origin_of
 from hub.api.slack_answers import SlackAnswers
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import HandedOverCredentials, Identity
@@ -107,7 +108,7 @@ def server_of(request: web.Request) -> ServerContext:
 def public_url(request: web.Request) -> str:
     """The URL of this server for people: that of the settings, or the one that the client used."""
     server = server_of(request).settings.server
-    return server.public_url.rstrip("/") or f"{request.scheme}://{request.host}"
+    return server.public_url.rstrip("/") or origin_of(request)
 
 
 def project_of(request: web.Request) -> str:
