@@ -454,7 +454,8 @@ class FindingDocument(TypedDict):
 
 class HeatError(TypedDict):
     """message: Heat's sentence, where it has one; `place` and `remedy` are then separate.
-    warnings: also found in the request that is refused. help: the page about the type."""
+    warnings: also found in the request that is refused. help: the page about the type; absent if
+    the request could not be read, or its host is not one of this server."""
 
     type: str
     message: str
@@ -1223,7 +1224,8 @@ class Overview(TypedDict):
 
 class OwnError(TypedDict):
     """`decided_by`, `decided_at` and `decision` are present when another answer came first. help:
-    the page about the type; absent if the request could not be read."""
+    the page about the type; absent if the request could not be read, or its host is not one of
+    this server."""
 
     type: str
     message: str

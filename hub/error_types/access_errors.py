@@ -1,13 +1,7 @@
 """Errors of authentication, rights and credentials."""
 
-from hub.error_types.error_type import (
-    Conflict,
-    ErrorType,
-    Forbidden,
-    HeadgateError,
-    Invalid,
-    Unavailable,
-)
+from engine.errors import Conflict, Forbidden, HeadgateError, Invalid, Unavailable
+from hub.error_types.error_type import ErrorType
 
 TYPES = (
     ErrorType(

@@ -4,23 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from engine.errors import (
-    AnswerRefused,
-    Conflict,
-    Finding,
-    Forbidden,
-    HeadgateError,
-    HookDecision,
-    Invalid,
-    LimitReached,
-    NotFound,
-    Unavailable,
-)
-
-__all__ = [
-    "AnswerRefused", "Conflict", "ErrorType", "ErrorTypeGroup", "Forbidden", "HeadgateError",
-    "Invalid", "LimitReached", "NotFound", "Unavailable",
-]  # fmt: skip
+from engine.errors import AnswerRefused, Finding, HeadgateError, HookDecision, Invalid
 
 #: The decision in examples of answers that came too late.
 _DECIDED = HookDecision("continue", "user:ada", datetime(2026, 3, 2, 9, 30, tzinfo=UTC))

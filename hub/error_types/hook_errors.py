@@ -1,6 +1,7 @@
 """Errors of answers to hooks, of breakpoints and of the event stream."""
 
-from hub.error_types.error_type import AnswerRefused, Conflict, ErrorType, Invalid, NotFound
+from engine.errors import AnswerRefused, Conflict, Invalid, NotFound
+from hub.error_types.error_type import ErrorType
 
 HOOKS = (
     ErrorType(

@@ -1,6 +1,7 @@
 """Errors about objects that do not exist."""
 
-from hub.error_types.error_type import ErrorType, NotFound
+from engine.errors import NotFound
+from hub.error_types.error_type import ErrorType
 
 TYPES = (
     ErrorType(

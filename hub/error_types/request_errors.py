@@ -1,14 +1,7 @@
 """Errors of requests that are not about a certain object."""
 
-from hub.error_types.error_type import (
-    Conflict,
-    ErrorType,
-    HeadgateError,
-    Invalid,
-    LimitReached,
-    NotFound,
-    Unavailable,
-)
+from engine.errors import Conflict, HeadgateError, Invalid, LimitReached, NotFound, Unavailable
+from hub.error_types.error_type import ErrorType
 
 TYPES = (
     ErrorType(

@@ -1,6 +1,7 @@
 """Errors about stacks and their changes."""
 
-from hub.error_types.error_type import Conflict, ErrorType, Invalid
+from engine.errors import Conflict, Invalid
+from hub.error_types.error_type import ErrorType
 
 TYPES = (
     ErrorType(

@@ -1,6 +1,7 @@
 """Errors that end a process or a command before it does anything."""
 
-from hub.error_types.error_type import Conflict, ErrorType, Invalid, NotFound
+from engine.errors import Conflict, Invalid, NotFound
+from hub.error_types.error_type import ErrorType
 
 TYPES = (
     ErrorType(

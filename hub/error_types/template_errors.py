@@ -1,6 +1,7 @@
 """Errors in templates, environments and parameters."""
 
-from hub.error_types.error_type import ErrorType, Invalid
+from engine.errors import Invalid
+from hub.error_types.error_type import ErrorType
 
 TYPES = (
     ErrorType(
