@@ -306,6 +306,7 @@ async def test_a_credential_is_kept_encrypted_until_the_last_round_has_ended(
     await pool.execute("delete from credential")
     async with run.database.connection() as conn:
         assert await trusts.take_unused(conn) == []
+    await run.until_parked("s", 1)
     await run.stack_request("POST", "s", "/resources/a/signal", {})
     assert (await until_state(run, "complete"))["round"] == 2
     assert world.calls[-1].credential == credential
