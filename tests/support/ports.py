@@ -1,22 +1,56 @@
 """Ports of loopback for servers whose address is configured before they start."""
 
+import functools
+import itertools
+import os
 import random
 import socket
+from collections.abc import Iterator
 
 #: Below the ports that the kernel chooses for connections and for servers at port 0 (32768 and
 #: more on Linux): otherwise one of them may take a port before its server listens.
 _PORTS = range(10_000, 21_000)
+#: Ports that one process uses in turn.
+_OWN = 100
+#: Open until this process ends.
+_reservations: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A random port on which no server listens. Its server must listen soon."""
-    while True:
-        port = random.SystemRandom().choice(_PORTS)
-        if is_free(port):
-            return port
+    """A port on which no server listens, and which no other process of tests gets meanwhile. This
+    process gets it again after 99 others: its server must listen by then."""
+    return next(_free_ports(os.getpid()))
 
 
-def is_free(port: int) -> bool:
+@functools.cache
+def _free_ports(pid: int) -> Iterator[int]:
+    """pid: of this process; one that is forked has ports of its own."""
+    return filter(_is_free, itertools.cycle(_reserve()))
+
+
+def _reserve() -> range:
+    """Ports that no other process reserves until this one ends.
+
+    The reservation is a socket with a name, which exists once for each network, as a port does.
+    """
+    starts = list(_PORTS[::_OWN])
+    random.SystemRandom().shuffle(starts)
+    for start in starts:
+        reservation = socket.socket(socket.AF_UNIX)
+        try:
+            reservation.bind(f"\0headgate-test-ports-{start}")
+        except OSError:
+            reservation.close()
+            continue
+        _reservations.append(reservation)
+        return range(start, start + _OWN)
+    raise RuntimeError(
+        f"other processes of tests have reserved all ports from {_PORTS[0]} to {_PORTS[-1]}; end "
+        "those that earlier runs have left"
+    )
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -124,6 +124,7 @@ class Rabbit:
                     await asyncio.sleep(0.05)
                 # It listens before it accepts logins, and loads plug-ins before it listens.
                 while not await self._accepts_logins():
+                    assert self.is_running, self._log_text()
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(
