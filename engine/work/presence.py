@@ -1,6 +1,7 @@
 """Reports periodically that this process runs, for the list of services and for upgrades."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 import structlog
@@ -20,8 +21,15 @@ LEAVE_TIMEOUT = 2.0
 
 class Presence:
     def __init__(
-        self, database: Database, process: Process, supervisor: Supervisor | None = None
+        self,
+        database: Database,
+        process: Process,
+        supervisor: Supervisor | None = None,
+        *,
+        set_other_engines: Callable[[int], None] = lambda _: None,
     ) -> None:
+        """set_other_engines: gets what each report returns."""
+        self._set_other_engines = set_other_engines
         self._database = database
         self._process = process
         self._interval = process.report_interval.total_seconds()
@@ -30,7 +38,7 @@ class Presence:
     async def report(self) -> None:
         """Raises Unavailable, and Conflict if the program is too old for the database."""
         async with self._database.connection() as conn:
-            await report(conn, self._process)
+            self._set_other_engines(await report(conn, self._process))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Report until `stop` is set. Then remove the record, so that the process is not listed as

@@ -40,6 +40,7 @@ from engine.tracing import Tracer
 from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json
+from engine.work.claim_pace import ClaimPace
 from engine.work.internal_error import report
 from engine.work.lane_signal import LaneSignal
 from engine.work.node_runner import NodeRunner, RunnerSettings
@@ -55,8 +56,6 @@ EndComplete = Callable[[Sequence[TraversalToEnd]], Awaitable[Sequence[TraversalT
 
 #: Seconds before a lane repeats after an error.
 BACK_OFF = 1.0
-#: The longest time in seconds between two claims in which work accumulates.
-GATHER = 0.02
 #: Seconds that a lane sleeps if work is overdue but locked.
 OVERDUE_SLEEP = BackOff(0.02, 0.32)
 #: Bytes that one resource may compute, without a quota.
@@ -135,7 +134,7 @@ class Worker:
         self._served = ""
         self._gathering = 0  # number of lanes that are about to claim
         self._many_stacks = False  # the last claim returned all due nodes, of several stacks
-        self._claim_again = 0.0  # when to claim again without steps, by the loop's clock
+        self._pace = ClaimPace()  # by the loop's clock
         self._does_io = True  # until a batch has started no task
         self._queue = StepQueue(settings.batch)
         self._single_claims = 0  # number of claims limited to one node, after a larger one failed
@@ -165,6 +164,10 @@ class Worker:
         """Claim now: a node became ready. One lane does, and wakes another if there is more."""
         if not self._gathering or self._queue:  # else a lane is about to claim
             self._wake.set()
+
+    def set_other_engines(self, count: int) -> None:
+        """count: other processes that claim the same nodes."""
+        self._pace.other_engines = count
 
     def check_cancelled(self) -> None:
         """Interrupt cancelled operations now: some were cancelled while a worker called them."""
@@ -235,19 +238,19 @@ class Worker:
             overdue = await self._sleep(advanced, overdue)
 
     async def _gather(self) -> None:
-        """Let due work accumulate after a claim, for twice as long as that claim took.
-
-        So claims take at most a third of the time: on a busy system, one claims the work of many
-        stacks; on an idle one, work waits for a few milliseconds. The steps of a claim with nodes
+        """Let due work accumulate after a claim: see claim_pace.py. The steps of a claim with nodes
         of one stack, or of a full one, are written at once.
         """
-        seconds = self._claim_again - asyncio.get_running_loop().time()
-        if seconds > 0:
-            self._gathering += 1
-            try:
+        now = asyncio.get_running_loop().time
+        self._gathering += 1
+        try:
+            if (seconds := self._pace.seconds_to_write(now())) > 0:
                 await asyncio.sleep(seconds)
-            finally:
-                self._gathering -= 1
+            if not self._queue and (seconds := self._pace.seconds_to_claim(now())) > 0:
+                self._wake.clear()
+                await self._wake.wait(seconds)  # steps to write end it
+        finally:
+            self._gathering -= 1
 
     def _recover(self, batch: Sequence[WaitingStep], want: int, error: Exception) -> None:
         """Keep a batch that was not written, or split it to find the step or claim at fault."""
@@ -370,7 +373,7 @@ class Worker:
         reach("advance.after")
         if want:
             now = asyncio.get_running_loop().time()
-            self._claim_again = now + min(2 * (now - began), GATHER)
+            self._pace.record_claim(began, now)
             stacks = {work.key.stack_id for work in advanced.work}
             self._many_stacks = len(stacks) > 1 and len(advanced.work) < want
             self._claim_unread, self._single_claims = False, max(0, self._single_claims - 1)

@@ -308,7 +308,12 @@ class Loops:
         """Start the loops of the roles of a registered process; each ends soon after `stop` is
         set."""
         roles = frozenset(process.roles)
-        presence = Presence(self.database, process, self.supervisor)
+        presence = Presence(
+            self.database,
+            process,
+            self.supervisor,
+            set_other_engines=self.worker.set_other_engines,
+        )
         await stack.enter_async_context(self.database.listen(CHANGED, self.token_keys.wake))
         loops: dict[str, LoopRun] = {
             "presence": presence.run,

@@ -63,6 +63,25 @@ async def test_a_process_reports_periodically_and_removes_itself_at_its_end(
     assert await listed(database) == {}
 
 
+async def test_a_report_returns_the_number_of_other_engines_with_a_label_of_its_own(
+    database: Database,
+) -> None:
+    own = Process(UUID(int=9), "own", ("engine",), PERIOD, PROGRAM, labels=("", "region=eu"))
+    async with database.connection() as conn:
+        assert await report(conn, own) == 0
+        assert await report(conn, own) == 0
+        for number, roles in enumerate((("engine", "purge"), ("engine",), ("api",)), start=1):
+            await report(conn, process(number, *roles))
+        elsewhere = Process(UUID(int=4), "h4", ("engine",), PERIOD, PROGRAM, labels=("region=us",))
+        assert await report(conn, elsewhere) == 0
+        assert await report(conn, own) == 2
+    await age(database, 2, 3 * PERIOD)
+    counts: list[int] = []
+    presence = Presence(database, own, set_other_engines=counts.append)
+    await presence.report()
+    assert counts == [1]
+
+
 async def test_services_are_unavailable_without_an_engine_process(running: Program) -> None:
     status, response = await running.call("GET", "/services")
     assert status == 200

@@ -16,8 +16,8 @@ from engine.store.schema.upgrade import LOCK_KEY
 from engine.store.traversals.advance import UNLABELLED
 
 #: Also deletes processes that have not reported for a day. Returns the oldest program that may use
-#: the database.
-REPORT = """
+#: the database, and the number of other engines: processes that are up and claim the same nodes.
+REPORT = f"""
 with ended as (
     delete from process where id <> $1 and seen_at < clock_timestamp() - interval '1 day'
 )
@@ -26,8 +26,11 @@ insert into process (id, host, roles, report_interval, key_ids, version, migrati
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     on conflict (id) do update set seen_at = clock_timestamp(), key_ids = excluded.key_ids
 returning (select migration from oldest_program) as migration,
-          (select required_by from oldest_program) as required_by
-"""
+          (select required_by from oldest_program) as required_by,
+          (select count(*) from process p
+            where p.id <> $1 and 'engine' = any (p.roles) and p.labels && $9
+              and {IS_RUNNING}) as other_engines
+"""  # noqa: S608 - of a constant
 #: Migrations take the same lock alone.
 LOCK = "select pg_advisory_xact_lock_shared($1)"
 REMOVE = "delete from process where id = $1"
@@ -113,10 +116,14 @@ async def register(conn: Connection, process: Process) -> None:
         await report(conn, process)
 
 
-async def report(conn: Connection, process: Process) -> None:
-    """Raises Conflict if the program is too old for the database."""
+async def report(conn: Connection, process: Process) -> int:
+    """Returns the number of other processes that are up, have the role engine and one of the same
+    labels.
+
+    Raises Conflict if the program is too old for the database.
+    """
     program = process.program
-    row = await conn.fetchrow(
+    (row,) = await conn.fetch(
         REPORT,
         process.id,
         process.host,
@@ -128,8 +135,9 @@ async def report(conn: Connection, process: Process) -> None:
         program.routines,
         process.labels,
     )
-    if row is not None and row["migration"] is not None:
-        check_program(program, OldestProgram(**row))
+    if row["migration"] is not None:
+        check_program(program, OldestProgram(row["migration"], row["required_by"]))
+    return int(row["other_engines"])
 
 
 async def remove(conn: Connection, process_id: UUID) -> None:
