@@ -25,7 +25,7 @@ def free_port() -> int:
 @functools.cache
 def _free_ports(pid: int) -> Iterator[int]:
     """pid: of this process; one that is forked has ports of its own."""
-    return filter(_is_free, itertools.cycle(_reserve()))
+    return filter(is_free, itertools.cycle(_reserve()))
 
 
 def _reserve() -> range:
@@ -50,7 +50,7 @@ def _reserve() -> range:
     )
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
