@@ -31,7 +31,7 @@ PATTERNS = (
     *(
         f"engine/work/{name}.py"
         for name in (
-            "hook_decisions", "hook_opening", "job", "lane_signal", "node_runner",
+            "claim_pace", "hook_decisions", "hook_opening", "job", "lane_signal", "node_runner",
             "operation_call", "prepare", "step_queue", "timers", "transition_encoder", "worker",
         )
     ),
