@@ -6,9 +6,9 @@ may add keys to ``data``, but never remove or change one.
 
 from collections.abc import Mapping
 
-from channels.digest import DAILY, PERIODS
 from channels.envelope import dataschema
 from channels.selection import WAITING
+from engine.digest import DAILY, PERIODS
 from engine.words import Decision, Json, ObservedState, ResourceAction
 
 TEXT: Json = {"type": "string"}

@@ -16,6 +16,7 @@ from uuid import UUID, uuid5
 
 import orjson
 
+from channels.digest import stored_digest
 from channels.quiet_hours import stored_quiet_hours
 from channels.selection import Traits
 from channels.store import subscriptions
@@ -48,14 +49,15 @@ select {subscriptions.COLUMNS}
 ENABLE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, owner, owner_id,
-                          owner_roles, quiet_hours)
+                          owner_roles, quiet_hours, digest)
 select n.id, n.project, n.channel, n.target, n.events, '{}', n.resources, n.types, n.points,
        n.ordered,
        jsonb_build_array(n.secret), 'enabled', 'environment', '{}', n.stack_id, n.owner,
-       n.owner_id, n.owner_roles, n.quiet_hours
+       n.owner_id, n.owner_roles, n.quiet_hours, n.digest
   from jsonb_to_recordset($1) as n (id uuid, project text, stack_id uuid, channel text, target text,
        events text[], resources text[], types text[], points text[], ordered boolean,
-       secret jsonb, owner text, owner_id text, owner_roles text[], quiet_hours jsonb)
+       secret jsonb, owner text, owner_id text, owner_roles text[], quiet_hours jsonb,
+       digest jsonb)
 on conflict (id) do update
    set state = 'enabled', reason = '', failures = 0, removed_at_sequence = null
 """
@@ -185,8 +187,8 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
             "resources": _as_list(sink.get("resources")),
             "types": _as_list(sink.get("resource_types")),
             "points": _as_list(sink.get("points")),
-            "ordered": sink.get("ordered", sink.get("quiet_hours") is None),
-            **_quiet_hours(sink.get("quiet_hours")),
+            "ordered": sink.get("ordered", _is_immediate(sink)),
+            **_schedule(sink),
         }
         for sink in row["sinks"] or []
     ]
@@ -205,10 +207,18 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
     ]
 
 
-def _quiet_hours(declared: Json) -> dict[str, Json]:
-    """As they are stored; without any, the IDs of sinks are those of earlier releases."""
-    window = stored_quiet_hours(declared)
-    return {} if window is None else {"quiet_hours": window.as_section()}
+def _is_immediate(sink: Mapping[str, Json]) -> bool:
+    return sink.get("quiet_hours") is None and sink.get("digest") is None
+
+
+def _schedule(sink: Mapping[str, Json]) -> dict[str, Json]:
+    """Quiet hours and digest as they are stored; without any, the IDs of sinks are those of earlier
+    releases."""
+    declared = {
+        "quiet_hours": stored_quiet_hours(sink.get("quiet_hours")),
+        "digest": stored_digest(sink.get("digest")),
+    }
+    return {name: one.as_section() for name, one in declared.items() if one is not None}
 
 
 def _as_list(globs: Json) -> list[str]:

@@ -19,10 +19,11 @@ from pydantic import (
     model_validator,
 )
 
-from channels.digest import Digest, read_digest
+from channels.digest import read_digest
 from channels.email.relay import Encryption, is_email_address
 from channels.quiet_hours import read_quiet_hours
 from engine import errors
+from engine.digest import Digest
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import SUBSCRIPTION, HookLimits

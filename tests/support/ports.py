@@ -1,5 +1,6 @@
 """Ports of loopback for servers whose address is configured before they start."""
 
+import atexit
 import functools
 import itertools
 import os
@@ -12,8 +13,6 @@ from collections.abc import Iterator
 _PORTS = range(10_000, 21_000)
 #: Ports that one process uses in turn.
 _OWN = 100
-#: Open until this process ends.
-_reservations: list[socket.socket] = []
 
 
 def free_port() -> int:
@@ -42,7 +41,7 @@ def _reserve() -> range:
         except OSError:
             reservation.close()
             continue
-        _reservations.append(reservation)
+        atexit.register(reservation.close)
         return range(start, start + _OWN)
     raise RuntimeError(
         f"other processes of tests have reserved all ports from {_PORTS[0]} to {_PORTS[-1]}; end "

@@ -5,6 +5,7 @@ The caller checks whether the channel exists and accepts the target.
 
 from dataclasses import dataclass, field
 
+from engine.digest import read_digest_period
 from engine.errors import Findings, nearest, quote_value
 from engine.weekly_window import read_window
 from engine.words import Json
@@ -12,7 +13,8 @@ from engine.words import Json
 #: Keys of filters, each a list of globs.
 FILTERS = ("events", "resources", "resource_types", "points")
 QUIET_HOURS = "quiet_hours"
-KEYS = ("type", "target", *FILTERS, "ordered", QUIET_HOURS)
+DIGEST = "digest"
+KEYS = ("type", "target", *FILTERS, "ordered", QUIET_HOURS, DIGEST)
 SINK_EXAMPLE = "Write a map such as {type: webhook, target: https://example.org/hook}."
 MAX_SINKS = 20
 
@@ -20,7 +22,7 @@ MAX_SINKS = 20
 @dataclass(frozen=True, slots=True)
 class EventSink:
     """type: the channel's name. filters: globs by their key in FILTERS; empty: all events.
-    quiet_hours: as declared; the caller checks whether the channel can have them."""
+    quiet_hours, digest: as declared; the caller checks whether the channel can have them."""
 
     type: str
     target: str
@@ -28,6 +30,7 @@ class EventSink:
     ordered: bool = True
     place: str = field(default="event_sinks", compare=False)
     quiet_hours: Json = None
+    digest: Json = None
 
 
 def read_event_sinks(value: Json, findings: Findings) -> list[EventSink]:
@@ -65,17 +68,20 @@ def _sink(item: Json, place: str, findings: Findings) -> EventSink | None:
         if not isinstance(item.get(key), str) or not item[key]:
             findings.add(f"{place}.{key}", "must be a string", SINK_EXAMPLE)
     filters = {key: _globs(item[key], f"{place}.{key}", findings) for key in FILTERS if key in item}
-    quiet_hours = item.get(QUIET_HOURS)
+    quiet_hours, digest = item.get(QUIET_HOURS), item.get(DIGEST)
     read_window(quiet_hours, f"{place}.{QUIET_HOURS}", findings)
-    ordered = item.get("ordered", quiet_hours is None)
+    read_digest_period(digest, f"{place}.{DIGEST}", findings)
+    waits = [key for key in (QUIET_HOURS, DIGEST) if item.get(key) is not None]
+    ordered = item.get("ordered", not waits)
     if not isinstance(ordered, bool):
         findings.add(f"{place}.ordered", "must be true or false", "Leave it out for true.")
-    elif ordered and quiet_hours is not None:
+    elif ordered:
         reason = "is not possible for a subscription with ordered deliveries"
-        findings.add(f"{place}.{QUIET_HOURS}", reason, "Set ordered to false, or leave it out.")
+        for key in waits:
+            findings.add(f"{place}.{key}", reason, "Set ordered to false, or leave it out.")
     if len(findings.all) > before:
         return None
-    return EventSink(item["type"], item["target"], filters, ordered, place, quiet_hours)
+    return EventSink(item["type"], item["target"], filters, ordered, place, quiet_hours, digest)
 
 
 def _globs(value: Json, place: str, findings: Findings) -> tuple[str, ...]:

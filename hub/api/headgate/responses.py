@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType, TypedDict
 
-from channels.digest import DAILY, PERIODS
+from engine.digest import DAILY, PERIODS
 from engine.store.observer.observation_credentials import STATES as STATES_OF_CREDENTIALS
 from engine.store.stacks.stack_overview import STATES
 from engine.words import (

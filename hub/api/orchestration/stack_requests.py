@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from channels.digest import read_digest
 from channels.quiet_hours import read_quiet_hours
 from engine.errors import (
     BODY,
@@ -19,7 +20,7 @@ from engine.errors import (
     Invalid,
     one_of,
 )
-from engine.hot.environment.event_sinks import QUIET_HOURS, EventSink, read_event_sinks
+from engine.hot.environment.event_sinks import DIGEST, QUIET_HOURS, EventSink, read_event_sinks
 from engine.hot.syntax.document import DocumentLimits, read_document
 from engine.plan.drift import ConvergeRound
 from engine.principal import Principal
@@ -318,6 +319,8 @@ async def _check_sink(context: AppContext, sink: EventSink, findings: Findings) 
         await channel.check_target(sink.target)
         place = f"{sink.place}.{QUIET_HOURS}"
         read_quiet_hours(sink.quiet_hours, place, sink.type, findings, ordered=sink.ordered)
+        place = f"{sink.place}.{DIGEST}"
+        read_digest(sink.digest, place, sink.type, findings, ordered=sink.ordered)
     except Invalid as error:
         findings.all += [
             replace(one, place=f"{sink.place}.target") if one.place == "target" else one

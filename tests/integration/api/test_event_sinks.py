@@ -89,22 +89,33 @@ async def test_a_sink_is_a_subscription_of_the_api(running: Program, receiver: R
 NIGHT = {"from": "22:00", "to": "07:00", "timezone": "Europe/Berlin", "days": ["mon-wed"]}
 
 
-async def test_a_sink_for_people_has_quiet_hours(running: Program, receiver: Receiver) -> None:
-    """Without quiet hours, the same declaration is another sink."""
-    people = sink(receiver.url, quiet_hours=NIGHT, events=["no.such"]) | {"type": "slack"}
+@pytest.mark.parametrize(
+    ("name", "declared", "stored"),
+    [
+        ("quiet_hours", NIGHT, NIGHT | {"days": ["mon", "tue", "wed"]}),
+        ("digest", "15m", {"every": "15m", "at": None, "timezone": None}),
+        ("digest", {"every": "daily", "at": "08:00"},
+         {"every": "daily", "at": "08:00", "timezone": "UTC"}),
+    ],
+    ids=["quiet hours", "period", "daily"],
+)  # fmt: skip
+async def test_a_sink_for_people_can_hold_its_notifications(
+    running: Program, receiver: Receiver, name: str, declared: Json, stored: Json
+) -> None:
+    """Without quiet hours or a digest, the same declaration is another sink."""
+    people = sink(receiver.url, events=["no.such"]) | {"type": "slack", name: declared}
     await running.create("one", {"a": resource()}, environment={"event_sinks": [people]})
     await running.until_ended("one")
     (made,) = await eventually(lambda: subscribed(running))
-    assert made["quiet_hours"] == NIGHT | {"days": ["mon", "tue", "wed"]}
-    assert made["ordered"] is False
-    awake = {name: value for name, value in people.items() if name != "quiet_hours"}
+    assert (made[name], made["ordered"]) == (stored, False)
+    awake = {key: value for key, value in people.items() if key != name}
     await running.update("one", "PUT", template=template({"a": resource()}),
                          environment={"event_sinks": [awake]})  # fmt: skip
     await running.until_ended("one")
 
     async def replaced() -> Json | None:
         found = await subscribed(running)
-        return found if [one["quiet_hours"] for one in found] == [None] else None
+        return found if [one[name] for one in found] == [None] else None
 
     ((other,),) = [await eventually(replaced)]
     assert other["id"] != made["id"] and other["ordered"] is True
@@ -120,10 +131,17 @@ async def test_a_sink_for_people_has_quiet_hours(running: Program, receiver: Rec
             "event_sinks[0].quiet_hours.from",
             "is not a time of day",
         ),
+        ({"quiet_hours": None, "digest": "15m", "type": "webhook"}, "event_sinks[0].digest",
+         'for the channel "webhook"'),
+        ({"quiet_hours": None, "digest": "15m", "ordered": True}, "event_sinks[0].digest",
+         "ordered deliveries"),
+        ({"digest": "20m"}, "event_sinks[0].digest", '"20m" is not a period'),
+        ({"digest": {"every": "1h", "at": "08:00"}}, "event_sinks[0].digest.at",
+         "is for a daily digest only"),
     ],
-    ids=["channel", "order", "time"],
-)
-async def test_wrong_quiet_hours_of_a_sink_are_refused(
+    ids=["channel", "order", "time", "digest channel", "digest order", "period", "digest time"],
+)  # fmt: skip
+async def test_what_a_sink_cannot_hold_is_refused(
     running: Program, receiver: Receiver, changed: Json, place: str, reason: str
 ) -> None:
     people = sink(receiver.url, quiet_hours=NIGHT) | {"type": "slack"} | changed

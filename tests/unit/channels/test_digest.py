@@ -9,9 +9,10 @@ import pytest
 
 from channels.attempt import postponement
 from channels.contract import EventMessage
-from channels.digest import Digest, digest_time, read_digest, stored_digest
+from channels.digest import digest_time, read_digest, stored_digest
 from channels.digest_summary import MAX_ITEMS, summarize_digest
 from channels.store.records import Key, PendingDelivery
+from engine.digest import Digest
 from engine.errors import Findings
 from engine.hooks.answer_rights import Automation
 from engine.store.records import HookRecord
