@@ -1,16 +1,18 @@
 """The server in this process with its own database, whose connections a test can cut."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from itertools import count
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from tests.support.paused_observers import pause_observers
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program
 from tests.support.receiver import Receiver, running_receiver, until
 from tests.support.scripted_type import SharedThing, Thing, World
+from tests.support.shared_program import SharedProgram, running_shared
 
 QUICK = {"engine.first_retry": "1s", "engine.poll": "1s"}
 
@@ -35,55 +37,79 @@ async def running(database_url: str) -> AsyncIterator[Program]:
         yield run
 
 
-_projects = count(1)
-IN_OWN_PROJECT = {"in_own_project", "things_in_own_project"}
+SHARED = {"shared_program", "shared_things"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A shared program and the tests that use it have the event loop of the session."""
     for item in items:
-        if not IN_OWN_PROJECT.isdisjoint(getattr(item, "fixturenames", ())):
+        if not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    """Settings of `shared_program`, for modules to override."""
+    return {}
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def shared_program(postgres: TestServer) -> AsyncIterator[Program]:
-    async with postgres.new_database() as url, program(url) as run:
+async def shared_program(
+    postgres: TestServer, shared_settings: Mapping[str, Any]
+) -> AsyncIterator[SharedProgram]:
+    async with running_shared(postgres, shared_settings) as shared:
+        yield shared
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def in_own_project(shared_program: SharedProgram) -> AsyncIterator[Program]:
+    """A program that the tests of a module share, with a project for each test: for tests that only
+    send requests and read tables, which are as empty as in a new database."""
+    async with shared_program.in_own_project() as run:
         yield run
 
 
-@pytest.fixture
-def in_own_project(shared_program: Program) -> Program:
-    """A program that the tests of a module share, with a project for each test: for tests that only
-    send requests."""
-    return _own_project(shared_program)
+@pytest.fixture(scope="module")
+def worlds() -> dict[str, World]:
+    """The world of each project of `shared_things`."""
+    return {}
 
 
-def _own_project(shared: Program) -> Program:
-    opened = Program(shared.session, shared.url, f"p{next(_projects)}")
-    opened.engine, opened.database = shared.engine, shared.database
-    return opened
+@pytest.fixture(scope="module")
+def things_settings() -> Mapping[str, Any]:
+    """Settings of `shared_things`, for modules to override."""
+    return QUICK
+
+
+@pytest.fixture(scope="module")
+def shared_type(worlds: dict[str, World]) -> SharedThing:
+    """The resource type of `shared_things`, for modules to override."""
+    return SharedThing(worlds)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_things(
-    postgres: TestServer,
-) -> AsyncIterator[tuple[Program, dict[str, World]]]:
-    worlds: dict[str, World] = {}
-    async with (
-        postgres.new_database() as url,
-        program(url, QUICK, types=[SharedThing(worlds)]) as run,
-    ):
-        yield run, worlds
+    postgres: TestServer, things_settings: Mapping[str, Any], shared_type: SharedThing
+) -> AsyncIterator[SharedProgram]:
+    async with running_shared(postgres, things_settings, types=[shared_type]) as shared:
+        yield shared
 
 
-@pytest.fixture
-def things_in_own_project(shared_things: tuple[Program, dict[str, World]], world: World) -> Program:
+@pytest_asyncio.fixture(loop_scope="session")
+async def things_in_own_project(
+    shared_things: SharedProgram, worlds: dict[str, World], world: World
+) -> AsyncIterator[Program]:
     """As `in_own_project`, with the resource type of `run`."""
-    shared, worlds = shared_things
-    opened = _own_project(shared)
-    worlds[opened.project] = world
-    return opened
+    async with shared_things.in_own_project() as run:
+        worlds[run.project] = world
+        yield run
+
+
+@pytest.fixture(scope="module")
+def paused_observers() -> Iterator[None]:
+    """Pauses the observers of all programs that the tests of the module use."""
+    with pause_observers():
+        yield
 
 
 @pytest.fixture

@@ -1,59 +1,55 @@
 """An answer `adopt` to a drift hook makes the observed values the desired ones, until the template
 agrees or has another value."""
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from engine.plan.convergence import PolicyRules
 from engine.store.encryption.secret_values import EncryptedDocument
 from engine.store.fault_points import inject_fault
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
-from engine.types.registry import TypeRegistry
 from engine.words import ObservedState
 from engine.work.observer import Observer
 from tests.support.changes import LONG_WAIT, put, thing
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
 from tests.support.http_things import thing as listed_thing
-from tests.support.program import Json, Program, program, template
-from tests.support.scripted_type import Thing, World
+from tests.support.paused_observers import paused_observer
+from tests.support.program import Json, Program, template
+from tests.support.scripted_type import SharedThing, World
 
 HOLD: Json = {"convergence": {"observe": {"every": "10m"}, "on_drift": "hold"}}
-#: The observer's registry and policies in the program.
-OBSERVERS: list[tuple[TypeRegistry, PolicyRules]] = []
 
 
 def changed(desired: Json, observed: Json, path: str = "size") -> Observation:
     return Observation(ObservedState.CHANGED, [Difference(path, desired, observed)])
 
 
-class ComparedThing(Thing):
+class ComparedThing(SharedThing):
     """Its observations compare the objects of the world with the properties."""
 
     def _observe(self, call: Any) -> Observation:
-        found, size = self.world.things.get(call.physical_id), call.properties.get("size")
-        if call.resource_name in self.world.observed or found in (None, size):
+        world = self.world_of(call)
+        found, size = world.things.get(call.physical_id), call.properties.get("size")
+        if call.resource_name in world.observed or found in (None, size):
             return super()._observe(call)
         return changed(size, found)
 
 
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
+    return HTTP_SETTINGS
+
+
+@pytest.fixture(scope="module")
+def shared_type(worlds: dict[str, World]) -> ComparedThing:
+    return ComparedThing(worlds)
+
+
 @pytest.fixture
-async def run(
-    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Program]:
-    """A program whose observer does not run, so that tests run their own."""
-
-    async def keep(self: Observer, stop: asyncio.Event) -> None:
-        OBSERVERS.append((self._registry, self._policies))
-        await stop.wait()
-
-    monkeypatch.setattr(Observer, "run", keep)
-    OBSERVERS.clear()
-    async with program(database_url, HTTP_SETTINGS, types=[ComparedThing(world)]) as running:
-        yield running
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 async def observe(run: Program) -> None:
@@ -61,7 +57,7 @@ async def observe(run: Program) -> None:
     await run.database.pool.execute(
         "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
     )
-    registry, policies = OBSERVERS[0]
+    registry, policies = paused_observer(run)
     repairs = run.engine.repairs
     observer = Observer(
         run.database, registry, policies, repair=repairs.start, approved=repairs.start_approved

@@ -2,7 +2,8 @@
 if the stack still differs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,44 +20,52 @@ from engine.types.observation import Difference, Observation
 from engine.words import ObservedState, ResourceId
 from engine.work.converge_rounds import ConvergeRounds
 from tests.support.changes import LONG_WAIT, expect_error, put, thing
-from tests.support.program import Json, Program, eventually, program
-from tests.support.scripted_type import Thing, World
+from tests.support.program import Json, Program, eventually
+from tests.support.scripted_type import SharedThing, World
 
 CHANGED = Observation(ObservedState.CHANGED, [Difference("size", 1, 7)])
 UNKNOWN = Observation.unknown("no answer", "no answer")
 
 
-class RelapsingThing(Thing):
+class RelapsingThing(SharedThing):
     """A thing that changes again after its repair. relapses: how often, by name of the resource."""
 
     replaces_tainted = False
 
-    def __init__(self, world: World, relapses: dict[str, int]) -> None:
-        super().__init__(world)
-        self.relapses = relapses
-        self.asked: list[str] = []
+    def __init__(self, worlds: dict[str, World]) -> None:
+        super().__init__(worlds)
+        self.relapses = dict[str, int]()
 
     def observe(self, calls: Sequence[Call]) -> dict[ResourceId, Observation]:
         return {call.resource_id: self._look(call) for call in calls}
 
     def _look(self, call: Call) -> Observation:
         name = call.resource_name
-        self.asked.append(name)
-        updates = self.world.operations(name).count("update")
+        updates = self.world_of(call).operations(name).count("update")
         if updates <= self.relapses.get(name, -1):
             return CHANGED
         return super()._observe(call)
 
 
-@pytest.fixture
-def relapses() -> dict[str, int]:
+@pytest.fixture(scope="module")
+def things_settings() -> Mapping[str, Any]:
     return {}
 
 
+@pytest.fixture(scope="module")
+def shared_type(worlds: dict[str, World]) -> RelapsingThing:
+    return RelapsingThing(worlds)
+
+
 @pytest.fixture
-async def run(database_url: str, world: World, relapses: dict[str, int]) -> AsyncIterator[Program]:
-    async with program(database_url, types=[RelapsingThing(world, relapses)]) as running:
-        yield running
+def relapses(shared_type: RelapsingThing) -> dict[str, int]:
+    shared_type.relapses = {}
+    return shared_type.relapses
+
+
+@pytest.fixture
+def run(things_in_own_project: Program, relapses: dict[str, int]) -> Program:
+    return things_in_own_project
 
 
 async def created(run: Program, resources: Json, **more: Json) -> None:
@@ -287,7 +296,7 @@ async def test_a_credential_is_kept_encrypted_until_the_last_round_has_ended(
     relapses["a"] = 2
     stack_id = UUID((await run.stack("s"))["id"])
     credential = trusts.TRUST + "of-the-requester"
-    await run.engine.observations.complete("p", stack_id)
+    await run.engine.observations.complete(run.project, stack_id)
     request = StackRequest(
         existing=True, converge=True, round=ConvergeRound(1, 2), credential=credential,
         requested_by=principal_of_name("ann"),
@@ -295,12 +304,12 @@ async def test_a_credential_is_kept_encrypted_until_the_last_round_has_ended(
     pool = run.database.pool
     kept = "select encrypted, trust from converge_request"
     world.script("update", "a", LONG_WAIT)
-    await run.engine.stacks.update("p", stack_id, request)
+    await run.engine.stacks.update(run.project, stack_id, request)
     (row,) = await pool.fetch(kept)
     assert b"of-the-requester" not in row["encrypted"]
     assert row["trust"] == trusts.trust_id(credential)
     # The trust is deleted in Keystone only when no converge may need it.
-    stored = trusts.StoredTrust(trusts.row_id(credential), "p", row["encrypted"])
+    stored = trusts.StoredTrust(trusts.row_id(credential), run.project, row["encrypted"])
     async with run.database.transaction() as conn:
         await trusts.store(conn, stored, kept=trusts.RETRY * 0)
     await pool.execute("delete from credential")

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engine.errors import Findings
 from engine.plan.convergence import OperatorPolicy, PolicyRules, ignores, read_section
@@ -15,42 +16,35 @@ from engine.work.observer import BATCH, Observer
 from tests.support.changes import observed
 from tests.support.changes import thing as simple
 from tests.support.http_things import HTTP_SETTINGS, PAGE, Things, serve_things, thing
+from tests.support.paused_observers import paused_observer, run_observers
 from tests.support.program import Json, Program, program
 from tests.support.scripted_type import Thing, World
 
 EVERY_10M: Json = {"observe": {"every": "10m"}}
 LEASE = timedelta(minutes=1)
-#: The resource types of a program, by its URL.
-REGISTRY: dict[str, TypeRegistry] = {}
 #: Rows that an observation must not write if nothing has changed.
 UNCHANGED = ("stack", "resource", "event", "outbox", "observation", "traversal", "template", "node")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
 
 
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
+    return HTTP_SETTINGS
+
+
 @pytest.fixture
-async def unobserved(
-    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Program]:
+def unobserved(things_in_own_project: Program) -> Program:
     """A program whose observer does not run, so that tests run their own."""
-    found: list[TypeRegistry] = []
-
-    async def keep_registry(self: Observer, stop: asyncio.Event) -> None:
-        found.append(self._registry)
-        await stop.wait()
-
-    monkeypatch.setattr(Observer, "run", keep_registry)
-    async with program(database_url, HTTP_SETTINGS, types=[Thing(world)]) as running:
-        (REGISTRY[running.url],) = found
-        yield running
+    return things_in_own_project
 
 
 def observer_of(run: Program, rules: PolicyRules = PolicyRules()) -> Observer:  # noqa: B008
-    return Observer(run.database, REGISTRY[run.url], rules)
+    return Observer(run.database, paused_observer(run)[0], rules)
 
 
 async def created(
@@ -152,7 +146,7 @@ async def test_intervals_vary(unobserved: Program) -> None:
     for number in (0.0, 0.999):
         chance = iter([number]).__next__
         await make_due(unobserved)
-        observer = Observer(unobserved.database, REGISTRY[unobserved.url], chance=chance)
+        observer = Observer(unobserved.database, paused_observer(unobserved)[0], chance=chance)
         assert await observer.observe_due() == 1
         found += await intervals(unobserved)
     shorter, longer = found
@@ -204,9 +198,13 @@ async def test_an_observation_without_changes_writes_only_the_schedule(
 
 
 async def test_two_observers_observe_each_resource_once(
-    unobserved: Program, world: World, monkeypatch: pytest.MonkeyPatch
+    unobserved: Program,
+    world: World,
+    worlds: dict[str, World],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    other = Program(unobserved.session, unobserved.url, "other")
+    other = Program(unobserved.session, unobserved.url, f"{unobserved.project}-other")
+    worlds[other.project] = world
     other.database = unobserved.database
     for run in (unobserved, other):
         for number in range(4):
@@ -385,7 +383,9 @@ async def test_a_template_has_a_policy_and_the_environment_wins_by_key(
     (minutes,) = await intervals(unobserved)
     assert 100 < minutes < 140
     # A rule of the operator wins over both.
-    rules = PolicyRules([OperatorPolicy(["p"], {"observe": {"every": "5m"}}, "rule 1")])
+    rules = PolicyRules(
+        [OperatorPolicy([unobserved.project], {"observe": {"every": "5m"}}, "rule 1")]
+    )
     await make_due(unobserved)
     assert await observer_of(unobserved, rules).observe_due() == 1
     (minutes,) = await intervals(unobserved)
@@ -432,7 +432,7 @@ async def test_an_operator_rule_schedules_existing_stacks_and_wins(
     elsewhere = OperatorPolicy(["q"], {"observe": {"every": "1h"}}, "1")
     await observer_of(unobserved, PolicyRules([elsewhere])).schedule_by_rules()
     assert await intervals(unobserved) == []
-    rules = PolicyRules([OperatorPolicy(["p"], {"observe": {"every": "1h"}}, "1")])
+    rules = PolicyRules([OperatorPolicy([unobserved.project], {"observe": {"every": "1h"}}, "1")])
     observer = observer_of(unobserved, rules)
     for _ in range(2):
         await observer.schedule_by_rules()
@@ -447,22 +447,23 @@ async def test_an_operator_rule_of_the_settings_applies_to_new_stacks(
 ) -> None:
     rule = {"projects": ["p"], "observe": "1h", "ignore": {"x": ["$.y"]}}
     settings = {"convergence.rules": [rule]}
-    async with program(database_url, settings, types=[Thing(world)]) as run:
-        await created(run, {"a": simple()}, {"observe": {"every": "2h"}})
-        policy = (await drift_of(run))["policy"]
-        assert policy == {
-            "observe": {"every": "1h"}, "on_drift": "ignore", "tolerate": "0s",
-            "repairs_per_day": 5, "window": None, "ignore": {"x": ["$.y"]}, "hold": {},
-            "by_operator": ["ignore", "observe"],
-        }  # fmt: skip
-        (minutes,) = await intervals(run)
-        assert 50 < minutes < 70
-        (started,) = [
-            one for one in (await run.stack_request("GET", "s", "/history"))["events"]
-            if one["type"] == "headgate.stack.create.started"
-        ]  # fmt: skip
-        assert "a rule of the operator sets it" in str(started["data"]["warnings"])
-        assert (await observed(run))["observable_resources"] == 1
+    with run_observers():
+        async with program(database_url, settings, types=[Thing(world)]) as run:
+            await created(run, {"a": simple()}, {"observe": {"every": "2h"}})
+            policy = (await drift_of(run))["policy"]
+            assert policy == {
+                "observe": {"every": "1h"}, "on_drift": "ignore", "tolerate": "0s",
+                "repairs_per_day": 5, "window": None, "ignore": {"x": ["$.y"]}, "hold": {},
+                "by_operator": ["ignore", "observe"],
+            }  # fmt: skip
+            (minutes,) = await intervals(run)
+            assert 50 < minutes < 70
+            (started,) = [
+                one for one in (await run.stack_request("GET", "s", "/history"))["events"]
+                if one["type"] == "headgate.stack.create.started"
+            ]  # fmt: skip
+            assert "a rule of the operator sets it" in str(started["data"]["warnings"])
+            assert (await observed(run))["observable_resources"] == 1
 
 
 @pytest.mark.parametrize(

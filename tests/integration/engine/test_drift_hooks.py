@@ -1,23 +1,23 @@
 """Hooks about drift: they open without a change, and their answers repair, leave or ignore it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 from aiohttp import web
 
-from engine.plan.convergence import PolicyRules
 from engine.store.fault_points import inject_fault
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
-from engine.types.registry import TypeRegistry
 from engine.words import ObservedState
 from engine.work.observer import Observer
 from tests.support.changes import LONG_WAIT, put, thing
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
 from tests.support.http_things import thing as http_thing
+from tests.support.paused_observers import paused_observer
 from tests.support.program import Json, Program, eventually, program, template
 from tests.support.receiver import Received, Receiver, running_receiver, until
 from tests.support.scripted_type import Thing, World
@@ -31,33 +31,26 @@ def changed(size: int) -> Observation:
     return Observation(ObservedState.CHANGED, [Difference("$.size", 1, size)])
 
 
-@pytest.fixture
-def settings() -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
     return HTTP_SETTINGS | WEBHOOKS
 
 
-#: The observer's registry and policies in the program.
-OBSERVERS: list[tuple[TypeRegistry, PolicyRules]] = []
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 @pytest.fixture
-async def run(
-    database_url: str, world: World, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+async def configured(
+    database_url: str, world: World, settings: dict[str, Any], paused_observers: None
 ) -> AsyncIterator[Program]:
-    """A program whose observer does not run, so that tests run their own."""
-
-    async def keep(self: Observer, stop: asyncio.Event) -> None:
-        OBSERVERS.append((self._registry, self._policies))
-        await stop.wait()
-
-    monkeypatch.setattr(Observer, "run", keep)
-    OBSERVERS.clear()
     async with program(database_url, settings, types=[Thing(world)]) as running:
         yield running
 
 
 def observer_of(run: Program) -> Observer:
-    registry, policies = OBSERVERS[0]
+    registry, policies = paused_observer(run)
     repairs = run.engine.repairs
     return Observer(
         run.database, registry, policies, repair=repairs.start, approved=repairs.start_approved
@@ -392,14 +385,14 @@ async def test_rights_approvals_and_the_audit_log(run: Program, world: World) ->
     ],
     ids=["rule"],
 )
-async def test_a_rule_of_the_operator_holds_drift(run: Program, world: World) -> None:
-    await created(run, {"a": thing()}, {"on_drift": "ignore"})
+async def test_a_rule_of_the_operator_holds_drift(configured: Program, world: World) -> None:
+    await created(configured, {"a": thing()}, {"on_drift": "ignore"})
     world.observed["a"] = MISSING
-    await observe(run)
-    found = await hook(run)
+    await observe(configured)
+    found = await hook(configured)
     assert found["by_operator"] and found["answer_by"] == ["role:operator"]
-    assert (await run.signal(found, user="eve"))[0] == 403
-    assert (await run.signal(found, roles="operator"))[0] == 200
+    assert (await configured.signal(found, user="eve"))[0] == 403
+    assert (await configured.signal(found, roles="operator"))[0] == 200
 
 
 async def test_an_unanswered_hook_is_reminded_and_escalated(run: Program, world: World) -> None:
@@ -452,7 +445,7 @@ async def test_two_observers_open_one_hook(run: Program, world: World) -> None:
         group.create_task(one.observe_due())
         group.create_task(two.observe_due())
     await hook(run)
-    policy = one._policies.policy(HOLD, "p")
+    policy = one._policies.policy(HOLD, run.project)
     stack_id = UUID(str((await run.stack("s"))["id"]))
     assert await one._drift_hooks.read_due({stack_id: policy}) == []
     assert await hook_events(run) == [("waiting", "a")]
@@ -557,7 +550,7 @@ async def _check_masked(run: Program, things: Things) -> None:
     assert "4711" not in str(shown) and "4712" not in str(shown)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def receiver() -> AsyncIterator[Receiver]:
     async with running_receiver() as one:
         yield one

@@ -1,23 +1,23 @@
 """What convergence policies do about drift: events, and repairs within a limit."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 
-from engine.plan.convergence import PolicyRules
 from engine.types.observation import Observation
-from engine.types.registry import TypeRegistry
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
 from engine.work.observer import Observer
 from tests.support.changes import LONG_WAIT, expect_error, put
 from tests.support.changes import thing as simple
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
+from tests.support.paused_observers import paused_observer
 from tests.support.program import Json, Program, program, template
 from tests.support.scripted_type import Thing, World
 
@@ -33,40 +33,33 @@ COMMANDS: dict[str, Any] = {
 ALWAYS: Json = {"from": "00:00", "to": "24:00"}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
 
 
-@pytest.fixture
-def settings() -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
     return HTTP_SETTINGS
 
 
 @pytest.fixture
-async def run(
-    database_url: str, world: World, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
+@pytest.fixture
+async def configured(
+    database_url: str, world: World, settings: dict[str, Any], paused_observers: None
 ) -> AsyncIterator[Program]:
-    """A program whose observer does not run, so that tests run their own."""
-
-    async def keep(self: Observer, stop: asyncio.Event) -> None:
-        REGISTRIES.append(self._registry)
-        await stop.wait()
-
-    monkeypatch.setattr(Observer, "run", keep)
-    REGISTRIES.clear()
     async with program(database_url, settings, types=[Thing(world)]) as running:
         yield running
 
 
-#: The resource types of the program.
-REGISTRIES: list[TypeRegistry] = []
-
-
 def observer_of(run: Program) -> Observer:
-    repair = run.engine.repairs.start
-    return Observer(run.database, REGISTRIES[0], PolicyRules(), repair=repair)
+    registry, policies = paused_observer(run)
+    return Observer(run.database, registry, policies, repair=run.engine.repairs.start)
 
 
 async def observe(run: Program, observer: Observer | None = None) -> None:
@@ -284,7 +277,7 @@ async def test_a_repair_that_fails_is_not_rolled_back_or_repeated(
 
 @pytest.mark.parametrize("settings", [COMMANDS])
 async def test_a_command_without_update_is_not_replaced_if_its_check_fails(
-    run: Program, tmp_path: Path
+    configured: Program, tmp_path: Path
 ) -> None:
     up, runs = tmp_path / "up", tmp_path / "runs"
     service: Json = {
@@ -295,15 +288,15 @@ async def test_a_command_without_update_is_not_replaced_if_its_check_fails(
             "delete": ["/bin/sh", "-c", f"rm -f {up}; echo delete >> {runs}"],
         },
     }
-    physical = await created(run, {"a": service}, REPAIR)
+    physical = await created(configured, {"a": service}, REPAIR)
     up.unlink()
-    await observe(run)
-    assert await run.until_ended("s") == "UPDATE_FAILED", await run.events("s")
-    assert await reports(run) == [("detected", "a", "degraded")]
+    await observe(configured)
+    assert await configured.until_ended("s") == "UPDATE_FAILED", await configured.events("s")
+    assert await reports(configured) == [("detected", "a", "degraded")]
     up.touch()
-    await run.update("s", existing=True)
-    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
-    assert await ids(run) == physical and runs.read_text() == "create\n"
+    await configured.update("s", existing=True)
+    assert await configured.until_ended("s") == "UPDATE_COMPLETE", await configured.events("s")
+    assert await ids(configured) == physical and runs.read_text() == "create\n"
 
 
 async def test_a_repair_waits_for_no_change_and_supersedes_none(run: Program, world: World) -> None:
@@ -321,7 +314,7 @@ async def test_a_repair_waits_for_no_change_and_supersedes_none(run: Program, wo
 async def test_a_repair_of_drift_that_is_gone_is_not_started(run: Program, world: World) -> None:
     await created(run, {"a": simple()}, REPAIR)
     stack_id = UUID(str((await run.stack("s"))["id"]))
-    await run.engine.repairs.start("p", stack_id, ["a"], 5)
+    await run.engine.repairs.start(run.project, stack_id, ["a"], 5)
     assert len(await traversals(run)) == 1
     await run.act("s", "suspend")
     assert await run.until_ended("s") == "SUSPEND_COMPLETE"
@@ -426,17 +419,17 @@ async def keep_observing(run: Program) -> None:
 @pytest.mark.parametrize(
     "settings", [HTTP_SETTINGS | {"hooks.rules": [{"on": ["pre-update"], "at": "a"}]}], ids=["rule"]
 )
-async def test_a_repair_waits_at_an_operator_rule(run: Program, world: World) -> None:
-    await created(run, {"a": simple()}, REPAIR)
+async def test_a_repair_waits_at_an_operator_rule(configured: Program, world: World) -> None:
+    await created(configured, {"a": simple()}, REPAIR)
     world.things.clear()
     for _ in range(2):
-        await observe(run)
-    (hook,) = await run.waiting_hooks("s")
+        await observe(configured)
+    (hook,) = await configured.waiting_hooks("s")
     assert hook["requested_by"] == "observer"
     assert world.operations("a") == ["create"]
-    assert len(await traversals(run)) == 2
-    assert (await run.signal(hook))[0] == 200
-    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert len(await traversals(configured)) == 2
+    assert (await configured.signal(hook))[0] == 200
+    assert await configured.until_ended("s") == "UPDATE_COMPLETE", await configured.events("s")
     assert len(world.things) == 1
 
 
@@ -541,7 +534,7 @@ async def test_a_slow_service_is_unknown_and_delays_no_other(run: Program, thing
         things.objects.clear()
         gate = things.gate = asyncio.Event()
         slow = Observer(
-            run.database, REGISTRIES[0], PolicyRules(), repair=run.engine.repairs.start,
+            run.database, *paused_observer(run), repair=run.engine.repairs.start,
             page_timeout=timedelta(milliseconds=500),
         )  # fmt: skip
         await observe(run, slow)

@@ -1,5 +1,6 @@
 """Reports that physical resources have changed: what is observed, and what is refused."""
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import product
@@ -15,21 +16,22 @@ from engine.words import ObservedState, ResourceAction, ResourceId
 from engine.work.observer import Observer
 from tests.integration.api.test_access import bearer, run_with_tokens, token
 from tests.support.changes import observed, thing, until_deleted
+from tests.support.paused_observers import run_observers
 from tests.support.plans import full_scans, plan
 from tests.support.program import Json, Program, eventually, program
-from tests.support.scripted_type import Thing, World
+from tests.support.scripted_type import SharedThing, Thing, World
 
 EVERY_10M: Json = {"convergence": {"observe": {"every": "10m"}}}
 NOTHING = {"resources": 0, "stacks": 0, "unknown": 0}
 LEASE = timedelta(minutes=1)
 
 
-class WatchedThing(Thing):
+class WatchedThing(SharedThing):
     """It records the names of the resources that each call observes. All of the same key are
     observed together."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
+    def __init__(self, worlds: dict[str, World]) -> None:
+        super().__init__(worlds)
         self.looked: list[list[str]] = []
 
     def observation_key(self, call: Call) -> str:
@@ -40,25 +42,37 @@ class WatchedThing(Thing):
         return super().observe(calls)
 
 
-@pytest.fixture
-def type_(world: World) -> WatchedThing:
-    return WatchedThing(world)
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
+    return {}
+
+
+@pytest.fixture(scope="module")
+def shared_type(worlds: dict[str, World]) -> WatchedThing:
+    return WatchedThing(worlds)
 
 
 @pytest.fixture
-async def watched(database_url: str, type_: WatchedThing) -> AsyncIterator[Program]:
-    async with program(database_url, {"engine.poll": "1s"}, types=[type_]) as running:
-        yield running
+def type_(shared_type: WatchedThing) -> WatchedThing:
+    shared_type.looked = []
+    return shared_type
 
 
 @pytest.fixture
-async def unobserved(
-    database_url: str, type_: WatchedThing, monkeypatch: pytest.MonkeyPatch
+async def watched(
+    database_url: str, world: World, worlds: dict[str, World], type_: WatchedThing
 ) -> AsyncIterator[Program]:
+    settings = {"engine.poll": "1s"}
+    with run_observers():
+        async with program(database_url, settings, types=[type_]) as running:
+            worlds[running.project] = world
+            yield running
+
+
+@pytest.fixture
+def unobserved(things_in_own_project: Program, type_: WatchedThing) -> Program:
     """A program whose observer does not run, so that tests run their own."""
-    monkeypatch.setattr(Observer, "run", lambda self, stop: stop.wait())
-    async with program(database_url, types=[type_]) as running:
-        yield running
+    return things_in_own_project
 
 
 def observer_of(run: Program, type_: Thing) -> Observer:
@@ -206,7 +220,8 @@ async def test_many_reported_resources_are_read_in_pages(
 
 async def test_ids_of_other_projects_are_unknown(unobserved: Program, type_: WatchedThing) -> None:
     physical = await created(unobserved, "a")
-    other = Program(unobserved.session, unobserved.url, "other")
+    before = await unknown_ids(unobserved)
+    other = Program(unobserved.session, unobserved.url, f"{unobserved.project}-other")
     unknown = await report(other, physical["a"], "nowhere")
     assert unknown == NOTHING | {"unknown": 2}
     assert await report(unobserved, physical["a"], type="Test::Other") == NOTHING | {"unknown": 1}
@@ -214,8 +229,13 @@ async def test_ids_of_other_projects_are_unknown(unobserved: Program, type_: Wat
     await unobserved.stack_request("DELETE", "s")
     await until_deleted(unobserved, "s")
     assert await report(unobserved, physical["a"]) == NOTHING | {"unknown": 1}
-    _, metrics = await unobserved.call("GET", "//metrics")
-    assert 'headgate_reported_changes_total{outcome="unknown"} 4.0' in metrics
+    assert await unknown_ids(unobserved) == before + 4
+
+
+async def unknown_ids(run: Program) -> float:
+    _, metrics = await run.call("GET", "//metrics")
+    found = re.search(r'headgate_reported_changes_total{outcome="unknown"} (.*)', metrics)
+    return float(found[1]) if found else 0
 
 
 async def test_too_many_unknown_ids_are_refused(database_url: str, world: World) -> None:
@@ -340,8 +360,8 @@ async def path_of(run: Program) -> str:
     ],
     ids=["nothing", "none", "no ID", "empty", "number", "long", "state", "many", "NUL"],
 )  # fmt: skip
-async def test_a_wrong_report_is_refused(running: Program, body: Json, place: str) -> None:
-    status, response = await running.call("POST", "/observations", body)
+async def test_a_wrong_report_is_refused(unobserved: Program, body: Json, place: str) -> None:
+    status, response = await unobserved.call("POST", "/observations", body)
     assert status == 400
     assert place in str(response["error"])
 
