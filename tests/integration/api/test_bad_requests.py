@@ -4,12 +4,13 @@ import gzip
 import io
 import json
 import reprlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 from yarl import URL
 
 import hub
@@ -25,7 +26,7 @@ from tests.support.populated_project import (
     path_parameters,
     populate_project,
 )
-from tests.support.program import Json, Program, program
+from tests.support.program import Json, Program
 from tests.support.purging import archive_all_graphs
 from tests.support.wire import exchange, request
 
@@ -112,7 +113,7 @@ STORED = ("stack", "template", "traversal", "node", "resource", "hook", "event",
 
 
 class Prober:
-    """Sends requests, each on a new connection, and checks the error responses."""
+    """Sends requests, and checks the error responses."""
 
     def __init__(self, run: Program, document: OpenApiDocument) -> None:
         self.run, self.document = run, document
@@ -122,7 +123,6 @@ class Prober:
         """Status and text. Checks that errors match the OpenAPI document and reveal no internals."""
         self.sent += 1
         url = URL(self.run.url + path, encoded=True)
-        more["headers"] = {"Connection": "close", **more.get("headers", {})}
         what = f"{method} {path[:200]} {reprlib.repr(more)}"
         sending = self.run.session.request(method, url, allow_redirects=False, **more)
         async with sending as got:
@@ -144,13 +144,33 @@ class Prober:
         return got.status, text
 
 
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    """Wrong tokens of hooks lock out no later request."""
+    return {"auth.failures": 10_000}
+
+
 @pytest.fixture
-async def probing(database_url: str) -> AsyncIterator[tuple[Prober, PopulatedProject]]:
-    async with program(database_url) as run:
-        _, response = await run.call("GET", "//openapi.json")
-        project = await populate_project(run)
-        await archive_all_graphs(run.database)
-        yield Prober(run, OpenApiDocument(response)), project
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest.fixture(scope="module")
+def documents() -> dict[str, OpenApiDocument]:
+    """The OpenAPI document of the shared program, by its URL."""
+    return {}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def probing(
+    running: Program, documents: dict[str, OpenApiDocument]
+) -> tuple[Prober, PopulatedProject]:
+    if running.url not in documents:
+        _, response = await running.call("GET", "//openapi.json")
+        documents[running.url] = OpenApiDocument(response)
+    project = await populate_project(running)
+    await archive_all_graphs(running.database)
+    return Prober(running, documents[running.url]), project
 
 
 def routes_with_json() -> list[Route]:
@@ -188,8 +208,9 @@ async def test_no_route_accepts_an_invalid_body(probing: tuple[Prober, Populated
     before = await stored(prober.run)
     for route in routes_with_json():
         for name, (data, headers) in RAW_BODIES.items():
+            headers = {"Connection": "close", **headers}  # not all bodies are read to the end
             if route.path.startswith(BY_TOKEN):
-                headers = headers | {"Authorization": "Bearer wrong"}
+                headers["Authorization"] = "Bearer wrong"
             status, text = await prober.send(
                 route.method, target.path(route), data=io.BytesIO(data), headers=headers
             )
@@ -247,7 +268,9 @@ async def test_times_outside_of_the_calendar(probing: tuple[Prober, PopulatedPro
         (f"/hooks/{target.path_values['hook']}/signal", {"decision": "progress", "extend": "9999999d"},
          "extend"),
     ):  # fmt: skip
-        status, text = await prober.send("POST", f"/v1/p{path}", json=body)
+        status, text = await prober.send(
+            "POST", f"/v1/{target.path_values['project']}{path}", json=body
+        )
         assert status == 400 and place in text
     await check_waiting_stack(prober.run)
 
@@ -455,16 +478,17 @@ async def test_parts_of_a_stack_are_not_found_below_another(
 ) -> None:
     """Parts of a stack below the path of another stack of the project."""
     prober, target = probing
+    project = f"/v1/{target.path_values['project']}"
     at = {"name": "done", "id": target.path_values["done"]}
     for path, method in (("/breakpoints/{breakpoint}", "DELETE"), ("/resources/b", "GET")):
         end = path.format(**target.path_values)
-        status, _ = await prober.send(method, f"/v1/p/stacks/{at['name']}/{at['id']}{end}")
+        status, _ = await prober.send(method, f"{project}/stacks/{at['name']}/{at['id']}{end}")
         assert status == 404
-    held = f"/v1/p/stacks/held/{target.path_values['id']}"
+    held = f"{project}/stacks/held/{target.path_values['id']}"
     for end in ("/snapshots/{snapshot}", "/resources/a/events/{event}"):
         status, _ = await prober.send("GET", held + end.format(**target.path_values))
         assert status == 404
-    status, _ = await prober.send("GET", f"/v1/p/stacks/done/{target.path_values['id']}")
+    status, _ = await prober.send("GET", f"{project}/stacks/done/{target.path_values['id']}")
     assert status == 404
     await check_waiting_stack(prober.run)
 
@@ -478,17 +502,20 @@ async def test_headers_that_are_not_text_and_invalid_hosts(
 ) -> None:
     prober, target = probing
     hook, url = target.path_values["hook"], prober.run.url
-    for line in ("POST /v1/p/stacks", f"POST /hooks/{hook}/signal", "GET /v1/p/events/stream"):
+    project = f"/v1/{target.path_values['project']}"
+    for line in (
+        f"POST {project}/stacks", f"POST /hooks/{hook}/signal", f"GET {project}/events/stream"
+    ):  # fmt: skip
         for name in HEADERS:
             odd = f"{name}: ".encode() + b"Bearer \xff"
             [(status, response)] = await exchange(url, request(line, odd, "Connection: close"))
             assert status == 400 and name in str(response), (line, name, response)
     for host in ("a b", '"><script>', "a/b", "a:999999", "[::", "", "a@b", "é"):
-        sent = request("GET /v1/p/stacks/held", f"Host: {host}", "Connection: close")
+        sent = request(f"GET {project}/stacks/held", f"Host: {host}", "Connection: close")
         [(status, response)] = await exchange(url, sent)
         assert status == 400 and "Host" in response["error"]["message"], (host, response)
     for host in ("localhost", "a_b.localhost:80", "[::1]:8004", "127.0.0.1"):
-        sent = request("GET /v1/p/stacks/held", f"Host: {host}", "Connection: close")
+        sent = request(f"GET {project}/stacks/held", f"Host: {host}", "Connection: close")
         [(status, response)] = await exchange(url, sent)
         assert status == 302 and response["message"].startswith(f"http://{host}/v1/")
     await check_waiting_stack(prober.run)
