@@ -1,12 +1,15 @@
 """A page of a list reads as many rows as it has, however many stacks and hooks the project has."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 
-from engine.store.connection import Connection
+from engine.store.connection import Connection, connect
 from engine.store.database import open_database
 from engine.store.hooks.hook_lists import HookFilter, read_hooks
 from engine.store.stacks.stack_lists import StackFilter, list_stacks
@@ -14,6 +17,7 @@ from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_by, without_statistics
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 PAGE = 20
 #: Stacks with a completed traversal, a template, and three hooks each; one of the three waits.
 FILL = """
@@ -57,24 +61,43 @@ LISTS: dict[str, HookFilter | StackFilter] = {
 }
 
 
-async def rows_read(
-    postgres: TestServer, stacks: int, name: str, *, analysed: bool, then: str = ""
-) -> int:
-    """By two successive pages. then: a further statement that prepares the stacks."""
-    async with postgres.new_database() as url:
-        database = await open_database(url, keyring=KEYRING)
-        try:
-            async with database.connection() as conn:
+#: Creates a database with so many stacks, once for the module; returns its URL.
+Fill = Callable[[int, bool, str], Awaitable[str]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fill(postgres: TestServer) -> AsyncIterator[Fill]:
+    """Tests only read the databases."""
+    filled: dict[tuple[int, bool, str], str] = {}
+    async with AsyncExitStack() as stack:
+
+        async def create(stacks: int, analysed: bool, then: str) -> str:
+            key = (stacks, analysed, then)
+            if key not in filled:
+                filled[key] = await stack.enter_async_context(postgres.new_database())
+                conn = await connect(filled[key])
                 await without_statistics(conn)
                 await conn.execute(FILL, stacks)
                 if then:
                     await conn.execute(then)
                 if analysed:
                     await conn.execute("analyze")
-                first: UUID = await conn.fetchval("select id from stack where name = 's1'")
-                return await rows_read_by(conn, lambda conn: two_pages(conn, name, first))
-        finally:
-            await database.close()
+                await conn.close()
+            return filled[key]
+
+        yield create
+
+
+async def rows_read(fill: Fill, stacks: int, name: str, *, analysed: bool, then: str = "") -> int:
+    """By two successive pages of a new connection. then: a further statement that prepares the
+    stacks."""
+    database = await open_database(await fill(stacks, analysed, then), size=1, keyring=KEYRING)
+    try:
+        async with database.connection() as conn:
+            first: UUID = await conn.fetchval("select id from stack where name = 's1'")
+            return await rows_read_by(conn, lambda conn: two_pages(conn, name, first))
+    finally:
+        await database.close()
 
 
 async def two_pages(conn: Connection, name: str, stack_id: UUID) -> None:
@@ -103,10 +126,10 @@ async def page(conn: Connection, name: str, stack_id: UUID, marker: UUID | None)
 @pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])
 @pytest.mark.parametrize("name", LISTS)
 async def test_a_page_reads_no_more_in_a_large_project(
-    postgres: TestServer, name: str, analysed: bool
+    fill: Fill, name: str, analysed: bool
 ) -> None:
-    few = await rows_read(postgres, 200, name, analysed=analysed)
-    many = await rows_read(postgres, 2_000, name, analysed=analysed)
+    few = await rows_read(fill, 200, name, analysed=analysed)
+    many = await rows_read(fill, 2_000, name, analysed=analysed)
     assert many <= few + 2 * PAGE
 
 
@@ -114,7 +137,7 @@ async def test_a_page_reads_no_more_in_a_large_project(
 @pytest.mark.parametrize("order", [{"descending": True}, {"descending": False}], ids=str)
 @pytest.mark.parametrize("more", [{}, {"owners": ["o"]}], ids=str)
 async def test_a_page_reads_no_deleted_and_nested_stacks(
-    postgres: TestServer,
+    fill: Fill,
     order: dict[str, Any],
     more: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -122,8 +145,8 @@ async def test_a_page_reads_no_deleted_and_nested_stacks(
     analysed: bool,
 ) -> None:
     monkeypatch.setitem(LISTS, "stacks", StackFilter(limit=PAGE, **order, **more))
-    few = await rows_read(postgres, 200, "stacks", analysed=analysed)
-    many = await rows_read(postgres, 2_000, "stacks", analysed=analysed, then=DELETE_OR_NEST)
+    few = await rows_read(fill, 200, "stacks", analysed=analysed)
+    many = await rows_read(fill, 2_000, "stacks", analysed=analysed, then=DELETE_OR_NEST)
     assert many <= few + 2 * PAGE
 
 
