@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from hub.auth import secrets
 from tests.support.paused_observers import pause_observers
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program
@@ -132,6 +133,13 @@ def database_outage(postgres: TestServer, database_url: str) -> DatabaseOutage:
                 await conn.execute(f"alter database {name} with allow_connections true")
 
     return outage
+
+
+@pytest.fixture
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of passwords that cost a thirtieth, which is still slow enough to overlap."""
+    monkeypatch.setattr(secrets, "_COST", 2**12)
+    monkeypatch.setattr(secrets, "NO_PASSWORD", secrets.NO_PASSWORD.replace(str(2**17), str(2**12)))
 
 
 @pytest.fixture

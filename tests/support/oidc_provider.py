@@ -66,6 +66,11 @@ class OidcProvider:
         }
         return {"auth.mode": "tokens"} | {f"auth.oidc.{key}": one for key, one in values.items()}
 
+    def settings_with_address(self, **more: Json) -> dict[str, Json]:
+        """`settings`, with the address of the server to which the provider redirects."""
+        address = URL(self.redirect_uri)
+        return {"server.listen": f"{address.host}:{address.port}", **self.settings(**more)}
+
     async def start(self, *, kid: str = "first", claims_by_userinfo: bool = False) -> None:
         """kid: of its key, which is new. claims_by_userinfo: ID tokens have no names and groups."""
         for needed in (NODE, PACKAGE):

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from engine.types.contract import ResourceType
 from hub.api.application import all_routes
@@ -21,6 +22,7 @@ from tests.support.changes import thing
 from tests.support.program import PATIENCE, Json, Program, eventually, program, resource, template
 from tests.support.scripted_type import Thing, World
 
+pytestmark = pytest.mark.usefixtures("cheap_hashes")
 PASSWORD = "correct horse battery"
 RIGHTS = {
     "reader": {Right.READ},
@@ -57,10 +59,15 @@ async def run_with_tokens(
         yield run, bearer(await insert_credential(run.database, "*", "root", ["admin"]))
 
 
-@pytest.fixture
-async def access(database_url: str) -> AsyncIterator[tuple[Program, dict[str, str]]]:
-    async with run_with_tokens(database_url) as run:
-        yield run
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {"auth.mode": "tokens"}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def access(in_own_project: Program) -> tuple[Program, dict[str, str]]:
+    admin = await insert_credential(in_own_project.database, "*", "root", ["admin"])
+    return in_own_project, bearer(admin)
 
 
 async def token(run: Program, admin: dict[str, str], name: str, *roles: str, **more: Json) -> str:
@@ -87,149 +94,154 @@ async def create_waiting(run: Program, admin: dict[str, str], rule: Json = None)
     return f"/stacks/s/{created['stack']['id']}", await eventually(waiting)
 
 
-def paths() -> list[tuple[str, str, Right]]:
+def paths(project: str) -> list[tuple[str, str, Right]]:
     """Each route with unknown names: method, path, right."""
     found = []
     for route in all_routes():
-        path = plain_path(route.path).replace("{project}", "p").replace("{id}", str(uuid4()))
+        path = plain_path(route.path).replace("{project}", project)
+        path = path.replace("{id}", str(uuid4()))
         found.append((route.method, "/" + re.sub(r"\{\w+\}", "x", path), route.right))
     return found
 
 
 async def test_each_role_has_exactly_its_rights_on_every_route(
-    database_url: str,
+    access: tuple[Program, dict[str, str]],
 ) -> None:
-    async with run_with_tokens(database_url) as (run, admin):
-        tokens = {role: bearer(await token(run, admin, f"a {role}", role)) for role in RIGHTS}
-        cross_site = bearer(await insert_credential(run.database, "other", "eve", ["admin"]))
-        tried = 0
-        for method, path, needs in paths():
-            if needs is Right.NOTHING or path.endswith("/events/stream") or path in WHOLE_SERVER:
-                continue
-            status, response = await run.call(method, path, headers={})
-            assert (status, response["error"]["type"]) == (401, "Unauthorized"), (
-                method,
-                path,
-                response,
+    run, admin = access
+    tokens = {role: bearer(await token(run, admin, f"a {role}", role)) for role in RIGHTS}
+    cross_site = bearer(await insert_credential(run.database, "other", "eve", ["admin"]))
+    tried = 0
+    for method, path, needs in paths(run.project):
+        if needs is Right.NOTHING or path.endswith("/events/stream") or path in WHOLE_SERVER:
+            continue
+        status, response = await run.call(method, path, headers={})
+        assert (status, response["error"]["type"]) == (401, "Unauthorized"), (
+            method,
+            path,
+            response,
+        )
+        status, response = await run.call(method, path, headers=cross_site)
+        assert (status, response["error"]["type"]) == (403, "InvalidTenant"), (
+            method,
+            path,
+            response,
+        )
+        for role, may in RIGHTS.items():
+            status, response = await run.call(
+                method, path, headers=tokens[role], allow_redirects=False
             )
-            status, response = await run.call(method, path, headers=cross_site)
-            assert (status, response["error"]["type"]) == (403, "InvalidTenant"), (
-                method,
-                path,
-                response,
-            )
-            for role, may in RIGHTS.items():
-                status, response = await run.call(
-                    method, path, headers=tokens[role], allow_redirects=False
-                )
-                refused = status == 403 and f"no right to {needs}" in response["error"]["message"]
-                assert refused == (needs not in may), (method, path, role, response)
-                tried += 1
-        assert tried > 300
+            refused = status == 403 and f"no right to {needs}" in response["error"]["message"]
+            assert refused == (needs not in may), (method, path, role, response)
+            tried += 1
+    assert tried > 300
 
 
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
 async def test_a_reader_cannot_read_a_stored_value_with_a_template_of_their_own(
-    database_url: str, method: str
+    access: tuple[Program, dict[str, str]], method: str
 ) -> None:
     """A preview of an update uses stored values, and its template decides what it shows."""
-    async with run_with_tokens(database_url) as (run, admin):
-        template = {
+    run, admin = access
+    template = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"p": {"type": "string", "hidden": True}},
+    }
+    sent = {"stack_name": "s", "template": template, "parameters": {"p": "Hidden-Pw!42"}}
+    status, created = await run.call("POST", "/stacks", sent, headers=admin)
+    assert status == 201, created
+    shows = {
+        "template": {
             "heat_template_version": "2018-08-31",
-            "parameters": {"p": {"type": "string", "hidden": True}},
-        }
-        sent = {"stack_name": "s", "template": template, "parameters": {"p": "Hidden-Pw!42"}}
-        status, created = await run.call("POST", "/stacks", sent, headers=admin)
-        assert status == 201, created
-        shows = {
-            "template": {
-                "heat_template_version": "2018-08-31",
-                "parameters": {"p": {"type": "string"}},
-                "resources": {
-                    "z": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}
-                },
+            "parameters": {"p": {"type": "string"}},
+            "resources": {
+                "z": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}
             },
-            "parameters": {} if method == "PATCH" else {"p": "******"},
-            **({} if method == "PATCH" else {"keep_hidden": True}),
-        }
-        path = f"/stacks/s/{created['stack']['id']}/preview"
-        for role in ("reader", "approver"):
-            ci_headers = bearer(await token(run, admin, f"a {role}", role))
-            status, response = await run.call(method, path, shows, headers=ci_headers)
-            assert status == 403 and "Hidden-Pw!42" not in str(response), response
-        author = bearer(await token(run, admin, "an author", "author"))
-        assert (await run.call(method, path, shows, headers=author))[0] == 200
+        },
+        "parameters": {} if method == "PATCH" else {"p": "******"},
+        **({} if method == "PATCH" else {"keep_hidden": True}),
+    }
+    path = f"/stacks/s/{created['stack']['id']}/preview"
+    for role in ("reader", "approver"):
+        ci_headers = bearer(await token(run, admin, f"a {role}", role))
+        status, response = await run.call(method, path, shows, headers=ci_headers)
+        assert status == 403 and "Hidden-Pw!42" not in str(response), response
+    author = bearer(await token(run, admin, "an author", "author"))
+    assert (await run.call(method, path, shows, headers=author))[0] == 200
 
 
-async def test_unset_hook_requires_the_right_to_answer(database_url: str) -> None:
+async def test_unset_hook_requires_the_right_to_answer(
+    access: tuple[Program, dict[str, str]],
+) -> None:
     """The right that the signal route requires depends on the body."""
-    async with run_with_tokens(database_url) as (run, admin):
-        stack, _ = await create_waiting(run, admin)
-        path, unset = f"{stack}/resources/a/signal", {"unset_hook": "pre-create"}
-        for role in ("reader", "author"):
-            ci_headers = bearer(await token(run, admin, f"a {role}", role))
-            status, response = await run.call("POST", path, unset, headers=ci_headers)
-            assert (status, response["error"]["type"]) == (403, "Forbidden")
-        approver = bearer(await token(run, admin, "an approver", "approver"))
-        status, response = await run.call("POST", path, {"x": 1}, headers=approver)
-        assert "no right to write" in response["error"]["message"]
-        assert (await run.call("POST", path, unset, headers=approver))[0] == 200
+    run, admin = access
+    stack, _ = await create_waiting(run, admin)
+    path, unset = f"{stack}/resources/a/signal", {"unset_hook": "pre-create"}
+    for role in ("reader", "author"):
+        ci_headers = bearer(await token(run, admin, f"a {role}", role))
+        status, response = await run.call("POST", path, unset, headers=ci_headers)
+        assert (status, response["error"]["type"]) == (403, "Forbidden")
+    approver = bearer(await token(run, admin, "an approver", "approver"))
+    status, response = await run.call("POST", path, {"x": 1}, headers=approver)
+    assert "no right to write" in response["error"]["message"]
+    assert (await run.call("POST", path, unset, headers=approver))[0] == 200
 
 
 async def test_requester_and_approver_come_from_their_tokens(
-    database_url: str,
+    access: tuple[Program, dict[str, str]],
 ) -> None:
     """X-Auth-User and X-Roles only count in mode none."""
     rule = {"at": "a", "on": ["pre-create"], "answer_by": ["role:dba"], "exclude": "requester"}
-    async with run_with_tokens(database_url) as (run, admin):
-        ann = bearer(await token(run, admin, "ann", "author", "approver", "dba"))
-        _, hook = await create_waiting(run, ann, rule)
-        path, go_on = f"/hooks/{hook}/signal", {"decision": "continue"}
-        status, response = await run.call("POST", path, go_on, headers=ann)
-        assert status == 403, response
-        claims = {"X-Roles": "dba", "X-Auth-User": "bob"}
-        bob = bearer(await token(run, admin, "bob", "approver"))
-        status, response = await run.call("POST", path, go_on, headers=bob | claims)
-        assert status == 403, response
-        dba = bearer(await token(run, admin, "dana", "approver", "dba"))
-        status, response = await run.call("POST", path, go_on, headers=dba | claims)
-        assert status == 200, response
-        _, trail = await run.call("GET", f"/hooks/{hook}/decisions", headers=dba)
-        assert [one["by"] for one in trail["decisions"]] == ["ann", "bob", "dana"], trail
-        _, document = await run.call("GET", "/stacks/s", headers=dba)
-        assert document["stack"]["stack_owner"] == "ann"
+    run, admin = access
+    ann = bearer(await token(run, admin, "ann", "author", "approver", "dba"))
+    _, hook = await create_waiting(run, ann, rule)
+    path, go_on = f"/hooks/{hook}/signal", {"decision": "continue"}
+    status, response = await run.call("POST", path, go_on, headers=ann)
+    assert status == 403, response
+    claims = {"X-Roles": "dba", "X-Auth-User": "bob"}
+    bob = bearer(await token(run, admin, "bob", "approver"))
+    status, response = await run.call("POST", path, go_on, headers=bob | claims)
+    assert status == 403, response
+    dba = bearer(await token(run, admin, "dana", "approver", "dba"))
+    status, response = await run.call("POST", path, go_on, headers=dba | claims)
+    assert status == 200, response
+    _, trail = await run.call("GET", f"/hooks/{hook}/decisions", headers=dba)
+    assert [one["by"] for one in trail["decisions"]] == ["ann", "bob", "dana"], trail
+    _, document = await run.call("GET", "/stacks/s", headers=dba)
+    assert document["stack"]["stack_owner"] == "ann"
 
 
-async def test_headers_for_tokens_and_passwords(database_url: str) -> None:
-    async with run_with_tokens(database_url) as (run, admin):
-        ci_token = await token(run, admin, "ci", "author")
-        await insert_credential(run.database, "p", "ada", ["reader"], password=PASSWORD)
-        await insert_credential(run.database, "*", "eva", ["reader"], password=PASSWORD)
-        right = [
-            {"X-Auth-Token": ci_token}, bearer(ci_token), basic("ci", ci_token),
-            {"X-Auth-User": "ci", "X-Auth-Key": ci_token},
-            basic("ada", PASSWORD), {"X-Auth-User": "ada", "X-Auth-Key": PASSWORD},
-            basic("eva", PASSWORD),
-        ]  # fmt: skip
-        for headers in right:
-            status, response = await run.call("GET", "/session", headers=headers)
-            assert status == 200, (headers, response)
-            assert response["name"] in ("ci", "ada", "eva")
-        invalid = [
-            {}, {"X-Auth-Token": ci_token[:-1] + ("A" if ci_token[-1] != "A" else "B")},
-            {"X-Auth-Token": "notused"}, bearer(""), bearer("x" * 5000), basic("ada", "wrong"),
-            basic("nobody", PASSWORD), basic("ada", "x" * 5000), {"Authorization": "Basic !!"},
-            {"Authorization": "Basic " + base64.b64encode(b"\xff:x").decode()},
-            {"X-Auth-User": "ada"}, {"X-Auth-Token": f"hgt_{uuid4().hex}_{'A' * 43}"},
-        ]  # fmt: skip
-        for headers in invalid:
-            async with run.session.get(f"{run.url}/v1/p/session", headers=headers) as answer:
-                assert answer.status == 401, headers
-                assert answer.headers["WWW-Authenticate"] == 'Basic realm="headgate", Bearer'
-                response = await answer.json()
-                assert "headgate token create" in response["error"]["remedy"]
-        stored = await table_text(run.database, "token")
-        assert ci_token not in stored and PASSWORD not in stored and ci_token[-43:] not in stored
+async def test_headers_for_tokens_and_passwords(access: tuple[Program, dict[str, str]]) -> None:
+    run, admin = access
+    ci_token = await token(run, admin, "ci", "author")
+    await insert_credential(run.database, run.project, "ada", ["reader"], password=PASSWORD)
+    await insert_credential(run.database, "*", "eva", ["reader"], password=PASSWORD)
+    right = [
+        {"X-Auth-Token": ci_token}, bearer(ci_token), basic("ci", ci_token),
+        {"X-Auth-User": "ci", "X-Auth-Key": ci_token},
+        basic("ada", PASSWORD), {"X-Auth-User": "ada", "X-Auth-Key": PASSWORD},
+        basic("eva", PASSWORD),
+    ]  # fmt: skip
+    for headers in right:
+        status, response = await run.call("GET", "/session", headers=headers)
+        assert status == 200, (headers, response)
+        assert response["name"] in ("ci", "ada", "eva")
+    invalid = [
+        {}, {"X-Auth-Token": ci_token[:-1] + ("A" if ci_token[-1] != "A" else "B")},
+        {"X-Auth-Token": "notused"}, bearer(""), bearer("x" * 5000), basic("ada", "wrong"),
+        basic("nobody", PASSWORD), basic("ada", "x" * 5000), {"Authorization": "Basic !!"},
+        {"Authorization": "Basic " + base64.b64encode(b"\xff:x").decode()},
+        {"X-Auth-User": "ada"}, {"X-Auth-Token": f"hgt_{uuid4().hex}_{'A' * 43}"},
+    ]  # fmt: skip
+    for headers in invalid:
+        async with run.session.get(
+            f"{run.url}/v1/{run.project}/session", headers=headers
+        ) as answer:
+            assert answer.status == 401, headers
+            assert answer.headers["WWW-Authenticate"] == 'Basic realm="headgate", Bearer'
+            response = await answer.json()
+            assert "headgate token create" in response["error"]["remedy"]
+    stored = await table_text(run.database, "token")
+    assert ci_token not in stored and PASSWORD not in stored and ci_token[-43:] not in stored
 
 
 async def test_a_revoked_token_is_refused_at_once_by_every_process(
@@ -337,7 +349,9 @@ async def test_a_browser_session_has_the_rights_of_its_token(
     cross_site = {"Sec-Fetch-Site": "cross-site"}
     status, response = await run.call("POST", "/session", {"token": ci_token}, headers=cross_site)
     assert (status, response["error"]["type"]) == (403, "CrossSiteRequest")
-    async with run.session.post(f"{run.url}/v1/p/session", json={"token": ci_token}) as answer:
+    async with run.session.post(
+        f"{run.url}/v1/{run.project}/session", json={"token": ci_token}
+    ) as answer:
         assert answer.status == 201
         csrf = (await answer.json())["csrf"]
         cookie = answer.cookies[COOKIE]
@@ -426,7 +440,7 @@ async def test_a_client_that_disconnects_causes_no_error(
     access: tuple[Program, dict[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, admin = access
-    stream = await run.session.get(f"{run.url}/v1/p/events/stream", headers=admin)
+    stream = await run.session.get(f"{run.url}/v1/{run.project}/events/stream", headers=admin)
     assert await stream.content.readline() == b": connected\n"
     stream.close()
     for number in range(3):

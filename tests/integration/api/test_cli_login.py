@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+import pytest_asyncio
 from yarl import URL
 
 from engine.store.access import tokens as store
@@ -25,10 +26,12 @@ from tests.integration.api.test_oidc import Browser
 from tests.integration.api.test_openapi_traffic import LOGIN_ROUTES
 from tests.support.access import insert_credential, table_text
 from tests.support.login_command import started
-from tests.support.oidc_provider import log_in, running_oidc_provider
+from tests.support.oidc_provider import OidcProvider, log_in, running_oidc_provider
 from tests.support.openapi_check import OpenApiDocument, RecordingClient
 from tests.support.ports import free_port
+from tests.support.postgres import TestServer
 from tests.support.program import Json, Program, program
+from tests.support.shared_program import SharedProgram, running_shared
 
 LOGIN = LoginSecrets("v" * 43, "s" * 43, "BCDF-GHJK")
 REDEEM = "/session/oidc/tokens"
@@ -42,13 +45,18 @@ async def signed_in_browser(run: Program, account: str) -> AsyncIterator[Browser
         yield browser
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_program(
+    postgres: TestServer, shared_provider: OidcProvider
+) -> AsyncIterator[SharedProgram]:
+    async with running_shared(postgres, shared_provider.settings_with_address()) as shared:
+        yield shared
+
+
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    port = free_port()
-    async with running_oidc_provider(f"http://127.0.0.1:{port}") as provider:
-        settings = {"server.listen": f"127.0.0.1:{port}", **provider.settings()}
-        async with program(database_url, settings) as opened:
-            yield opened
+def run(in_own_project: Program) -> Program:
+    in_own_project.project = "p"  # the provider's groups have roles in it
+    return in_own_project
 
 
 async def confirm(browser: Browser, project: str = "p", **changed: str) -> tuple[int, Json]:
@@ -195,18 +203,20 @@ async def test_a_login_through_an_earlier_sign_in_gives_its_user_no_rights_back(
         assert await store.roles_of_subject(conn, "p", "https://id ann") == ["admin"]
 
 
-async def test_logins_end_with_the_provider_of_the_settings(
-    database_url: str, run: Program
-) -> None:
-    async with signed_in_browser(run, "id-of-ann") as browser:
-        code = (await confirm(browser))[1]["code"]
-    _, created = await run.call("POST", REDEEM, redemption(code))
-    mine = bearer(created["token"])
-    assert (await run.call("GET", "/stacks", headers=mine))[0] == 200
-    async with program(database_url, {"auth.mode": "tokens"}) as other:
-        assert (await other.call("GET", "/stacks", headers=mine))[0] == 401
-        status, refusal = await other.call("POST", REDEEM, redemption(code))
-        assert status == 404 and "no OpenID provider" in str(refusal)
+async def test_logins_end_with_the_provider_of_the_settings(database_url: str) -> None:
+    async with (
+        running_oidc_provider(f"http://127.0.0.1:{free_port()}") as provider,
+        program(database_url, provider.settings_with_address()) as run,
+    ):
+        async with signed_in_browser(run, "id-of-ann") as browser:
+            code = (await confirm(browser))[1]["code"]
+        _, created = await run.call("POST", REDEEM, redemption(code))
+        mine = bearer(created["token"])
+        assert (await run.call("GET", "/stacks", headers=mine))[0] == 200
+        async with program(database_url, {"auth.mode": "tokens"}) as other:
+            assert (await other.call("GET", "/stacks", headers=mine))[0] == 401
+            status, refusal = await other.call("POST", REDEEM, redemption(code))
+            assert status == 404 and "no OpenID provider" in str(refusal)
 
 
 def page_query(address: URL) -> dict[str, str]:
@@ -301,7 +311,7 @@ async def test_a_login_with_a_pasted_code(run: Program, tmp_path: Path) -> None:
 
 
 async def test_a_login_that_is_cancelled_or_impossible_saves_nothing(
-    run: Program, database_url: str, tmp_path: Path
+    run: Program, postgres: TestServer, tmp_path: Path
 ) -> None:
     file = tmp_path / "contexts.json"
     async with started(file, "login", "--web", "--url", run.url, "--project", "p") as login:
@@ -313,6 +323,7 @@ async def test_a_login_that_is_cancelled_or_impossible_saves_nothing(
         status, printed = await login.end()
         assert status == 1 and "cancelled in the browser; nothing was saved" in printed
     async with (
+        postgres.new_database() as database_url,
         program(database_url, {"auth.mode": "tokens"}) as other,
         started(file, "login", "--web", "--url", other.url) as login,
     ):

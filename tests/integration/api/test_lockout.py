@@ -25,6 +25,7 @@ from tests.support.access import insert_credential
 from tests.support.keys import KEYRING
 from tests.support.program import PATIENCE, Program, eventually
 
+pytestmark = pytest.mark.usefixtures("cheap_hashes")
 PROXY = {"server.trusted_proxies": ["127.0.0.0/8"], "auth.lockout": "1h"}
 FAILURES = 5
 ATTACKER, OTHER = "203.0.113.7", "203.0.113.8"
@@ -54,13 +55,6 @@ def comparison(monkeypatch: pytest.MonkeyPatch) -> BlockedComparison:
     made = BlockedComparison()
     monkeypatch.setattr(secrets, "is_password", made)
     return made
-
-
-@pytest.fixture(autouse=True)
-def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cheaper hashes, which are still slow enough to overlap."""
-    monkeypatch.setattr(secrets, "_COST", 2**12)
-    monkeypatch.setattr(secrets, "NO_PASSWORD", secrets.NO_PASSWORD.replace(str(2**17), str(2**12)))
 
 
 @pytest.fixture

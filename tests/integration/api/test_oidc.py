@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
+import pytest_asyncio
 from yarl import URL
 
 from engine.principal import Principal
@@ -24,9 +25,12 @@ from tests.support.access import insert_credential, table_text
 from tests.support.oidc_provider import OidcProvider, log_in, running_oidc_provider
 from tests.support.openapi_check import OpenApiDocument, RecordingClient
 from tests.support.ports import free_port
+from tests.support.postgres import TestServer
 from tests.support.program import Json, Program, program
 from tests.support.scripted_type import Thing, World
+from tests.support.shared_program import SharedProgram, running_shared
 
+pytestmark = pytest.mark.usefixtures("cheap_hashes")
 Headers = dict[str, str]
 #: Seconds of a request to the provider.
 TIMEOUT = 5
@@ -34,21 +38,36 @@ TIMEOUT = 5
 PASSWORDS = cast(PasswordChecker, None)
 
 
-@pytest.fixture
-async def port() -> int:
-    return free_port()
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_program(
+    postgres: TestServer, shared_provider: OidcProvider
+) -> AsyncIterator[SharedProgram]:
+    settings = shared_provider.settings_with_address(timeout=f"{TIMEOUT}s")
+    async with running_shared(postgres, settings, types=[Thing(World())]) as shared:
+        yield shared
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(in_own_project: Program) -> AsyncIterator["Browser"]:
+    in_own_project.project = "p"  # the provider's groups have roles in it
+    async with Browser(in_own_project) as opened:
+        yield opened
 
 
 @pytest.fixture
-async def provider(port: int) -> AsyncIterator[OidcProvider]:
-    async with running_oidc_provider(f"http://127.0.0.1:{port}") as started:
+async def provider() -> AsyncIterator[OidcProvider]:
+    async with running_oidc_provider(f"http://127.0.0.1:{free_port()}") as started:
         yield started
 
 
 @pytest.fixture
-async def run(database_url: str, port: int, provider: OidcProvider) -> AsyncIterator[Program]:
-    settings = {"server.listen": f"127.0.0.1:{port}", **provider.settings(timeout=f"{TIMEOUT}s")}
-    async with program(database_url, settings, types=[Thing(World())]) as opened:
+async def browser_alone(database_url: str, provider: OidcProvider) -> AsyncIterator["Browser"]:
+    """With a program and a provider of its own."""
+    settings = provider.settings_with_address(timeout=f"{TIMEOUT}s")
+    async with (
+        program(database_url, settings) as run,
+        Browser(run) as opened,
+    ):
         yield opened
 
 
@@ -86,12 +105,6 @@ class Browser:
         return {"Cookie": f"{COOKIE}={cookies[COOKIE].value}", CSRF_HEADER: session["csrf"]}
 
 
-@pytest.fixture
-async def browser(run: Program) -> AsyncIterator[Browser]:
-    async with Browser(run) as opened:
-        yield opened
-
-
 async def test_a_sign_in_begins_a_session_with_the_roles_of_the_groups(browser: Browser) -> None:
     answer = await browser.return_to(
         await log_in(browser.session, browser.start(page="#/p/stack/web/1"), "id-of-ann")
@@ -116,7 +129,7 @@ async def _status_in(browser: Browser, project: str, session: Json) -> int:
 
 
 async def test_the_responses_match_the_openapi_document(
-    browser: Browser, provider: OidcProvider
+    browser: Browser,
 ) -> None:
     recorder = RecordingClient(browser.session, browser.run.url)
     url = await log_in(browser.session, browser.start(), "id-of-ann")
@@ -241,51 +254,53 @@ async def test_a_response_with_another_parameter_is_refused(
 
 
 async def test_names_and_groups_of_the_userinfo_endpoint(
-    browser: Browser, provider: OidcProvider
+    browser_alone: Browser, provider: OidcProvider
 ) -> None:
     await provider.stop()
     await provider.start(claims_by_userinfo=True)
-    session = await browser.sign_in("id-of-ann")
+    session = await browser_alone.sign_in("id-of-ann")
     assert session["name"] == "ann" and "author" in session["roles"]
 
 
 async def test_the_provider_replaces_its_keys(
-    browser: Browser, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+    browser_alone: Browser, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (await browser.sign_in("id-of-ann"))["name"] == "ann"
+    assert (await browser_alone.sign_in("id-of-ann"))["name"] == "ann"
     await provider.stop()
     await provider.start(kid="second")
-    browser.session.cookie_jar.clear()
-    url = await log_in(browser.session, browser.start(), "id-of-ann")
-    answer = await browser.return_to(url)  # the keys were read less than MIN_REFRESH seconds ago
+    browser_alone.session.cookie_jar.clear()
+    url = await log_in(browser_alone.session, browser_alone.start(), "id-of-ann")
+    answer = await browser_alone.return_to(
+        url
+    )  # the keys were read less than MIN_REFRESH seconds ago
     assert answer.status == 401 and "does not publish" in await answer.text()
     monkeypatch.setattr(oidc_client, "MIN_REFRESH", 0.0)
-    assert (await browser.sign_in("id-of-ann"))["name"] == "ann"
+    assert (await browser_alone.sign_in("id-of-ann"))["name"] == "ann"
 
 
 async def test_a_provider_that_is_down_ends_no_session(
-    browser: Browser, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+    browser_alone: Browser, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await provider.stop()
-    answer = await browser.return_to(browser.start())
+    answer = await browser_alone.return_to(browser_alone.start())
     assert answer.status == 503 and answer.content_type == "text/html"
     assert "connection refused" in await answer.text()
     monkeypatch.setattr(oidc_client, "RETRY_AFTER", 0.0)
     await provider.start()
-    session = await browser.sign_in("id-of-ann")
-    async with Browser(browser.run) as other:
+    session = await browser_alone.sign_in("id-of-ann")
+    async with Browser(browser_alone.run) as other:
         url = await log_in(other.session, other.start(), "id-of-ann")
         await provider.stop()
         answer = await other.return_to(url)
     assert answer.status == 503 and "connection refused" in await answer.text()
-    assert await _status_in(browser, "p", session) == 200
+    assert await _status_in(browser_alone, "p", session) == 200
 
 
 async def test_wrong_codes_lock_out_no_valid_response(
-    database_url: str, port: int, provider: OidcProvider
+    database_url: str, provider: OidcProvider
 ) -> None:
     """Only codes that the provider rejects count: a foreign page can cause all other responses."""
-    settings = {"server.listen": f"127.0.0.1:{port}", "auth.failures": 3, **provider.settings()}
+    settings = provider.settings_with_address() | {"auth.failures": 3}
     async with program(database_url, settings) as run, Browser(run) as browser:
         for _ in range(5):
             answer = await browser.return_to(f"{run.url}/oidc/callback?code=x&state=y")
@@ -300,13 +315,15 @@ async def test_wrong_codes_lock_out_no_valid_response(
 
 
 async def test_requests_at_the_same_time_share_one_read_of_a_provider_that_hangs(
-    browser: Browser, provider: OidcProvider
+    browser_alone: Browser, provider: OidcProvider
 ) -> None:
     provider.send_signal(signal.SIGSTOP)
     try:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        answers = await asyncio.gather(*(browser.return_to(browser.start()) for _ in range(8)))
+        answers = await asyncio.gather(
+            *(browser_alone.return_to(browser_alone.start()) for _ in range(8))
+        )
         waited = loop.time() - began
     finally:
         provider.send_signal(signal.SIGCONT)
@@ -343,13 +360,13 @@ async def subjects(browser: Browser) -> list[str]:
 
 
 async def test_sign_ins_end_with_the_provider_of_the_settings(
-    database_url: str, port: int, provider: OidcProvider
+    database_url: str, provider: OidcProvider
 ) -> None:
-    listen = {"server.listen": f"127.0.0.1:{port}"}
-    with_provider = {**listen, **provider.settings()}
-    async with program(database_url, with_provider) as run, Browser(run) as browser:
+    settings = provider.settings_with_address()
+    async with program(database_url, settings) as run, Browser(run) as browser:
         headers = browser.headers(await browser.sign_in("id-of-ann"))
-    async with program(database_url, {**listen, "auth.mode": "tokens"}) as run:
+    without = {key: settings[key] for key in ("server.listen", "auth.mode")}
+    async with program(database_url, without) as run:
         assert (await run.call("GET", "/stacks", headers=headers))[0] == 401
         async with Browser(run) as other:
             answer = await other.return_to(f"{run.url}/v1/p/session/oidc")
@@ -357,7 +374,7 @@ async def test_sign_ins_end_with_the_provider_of_the_settings(
 
 
 async def test_the_database_holds_no_code_and_no_secret(
-    browser: Browser, provider: OidcProvider
+    browser: Browser, shared_provider: OidcProvider
 ) -> None:
     url = await log_in(browser.session, browser.start(), "id-of-ann")
     code = URL(url).query["code"]
@@ -365,6 +382,6 @@ async def test_the_database_holds_no_code_and_no_secret(
     cookie = cookie_of(browser, COOKIE)
     for table in ("token", "session"):
         rows = await table_text(browser.run.database, table)
-        for secret in (code, cookie, provider.client_secret):
+        for secret in (code, cookie, shared_provider.client_secret):
             assert secret not in rows
-    assert f"{provider.issuer} id-of-ann" in await table_text(browser.run.database, "token")
+    assert f"{shared_provider.issuer} id-of-ann" in await table_text(browser.run.database, "token")

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engine.errors import HeadgateError
 from engine.store.database import Database
@@ -18,7 +20,7 @@ from hub.auth.request_credentials import RequestCredentials
 from hub.auth.sessions import COOKIE, Sessions
 from hub.program.wiring import ages
 from hub.settings.settings import Settings
-from tests.integration.api.test_access import PASSWORD, run_with_tokens, token
+from tests.integration.api.test_access import PASSWORD, bearer, run_with_tokens, token
 from tests.support.access import insert_credential, table_text
 from tests.support.program import PATIENCE, Program, eventually, program
 from tests.support.purging import purge_now
@@ -29,12 +31,26 @@ LONG = {"auth.cache_ttl": "1h"}
 
 
 @pytest.fixture(autouse=True)
-def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+def cheapest_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_COST", 2**10)
+
+
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return LONG | {"auth.mode": "tokens"}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def shared_access(in_own_project: Program) -> Access:
+    run = in_own_project
+    admin = await insert_credential(run.database, "*", "root", ["admin"])
+    await insert_credential(run.database, run.project, "ann", ["author"], password=PASSWORD)
+    return run, bearer(admin)
 
 
 @pytest.fixture
 async def access(database_url: str) -> AsyncIterator[Access]:
+    """For tests with further servers of the same database."""
     async with run_with_tokens(database_url, LONG) as run:
         await insert_credential(run[0].database, "p", "ann", ["author"], password=PASSWORD)
         yield run
@@ -44,7 +60,7 @@ async def sign_in(run: Program, cookie: str = "", **body: str) -> Headers:
     """The headers of later requests of the browser."""
     credentials = body or {"user": "ann", "password": PASSWORD}
     before = {"Cookie": f"{COOKIE}={cookie}"} if cookie else {}
-    url = f"{run.url}/v1/p/session"
+    url = f"{run.url}/v1/{run.project}/session"
     async with run.session.post(url, json=credentials, headers=before) as answer:
         assert answer.status == 201, await answer.text()
         csrf, cookie = (await answer.json())["csrf"], answer.cookies[COOKIE].value
@@ -72,8 +88,8 @@ async def test_a_copy_of_the_cookie_is_refused_after_sign_out_on_every_process(
             assert (await status_of(run, mine), await status_of(run, other)) == (401, 200)
 
 
-async def test_cookie_and_database_hold_neither_password_nor_token(access: Access) -> None:
-    run, admin = access
+async def test_cookie_and_database_hold_neither_password_nor_token(shared_access: Access) -> None:
+    run, admin = shared_access
     ci_token = await token(run, admin, "ci", "author")
     for headers in (await sign_in(run), await sign_in(run, token=ci_token)):
         cookie = headers["Cookie"].removeprefix(f"{COOKIE}=")
@@ -83,8 +99,8 @@ async def test_cookie_and_database_hold_neither_password_nor_token(access: Acces
             assert secret not in rows and secret.encode().hex() not in rows
 
 
-async def test_a_session_ends_with_its_password_or_token(access: Access) -> None:
-    run, admin = access
+async def test_a_session_ends_with_its_password_or_token(shared_access: Access) -> None:
+    run, admin = shared_access
     ci_token = await token(run, admin, "ci", "author")
     _, listed = await run.call("GET", "/tokens", headers=admin)
     ids = {one["name"]: one["id"] for one in listed["tokens"]}
@@ -118,8 +134,8 @@ async def test_a_stream_ends_when_its_session_does(access: Access, database_url:
                     await stream.content.readany()
 
 
-async def test_a_new_sign_in_ends_the_previous_session(access: Access) -> None:
-    run, _ = access
+async def test_a_new_sign_in_ends_the_previous_session(shared_access: Access) -> None:
+    run, _ = shared_access
     first = await sign_in(run)
     second = await sign_in(run, first["Cookie"].removeprefix(f"{COOKIE}="))
     assert (await status_of(run, first), await status_of(run, second)) == (401, 200)
@@ -141,8 +157,8 @@ async def test_an_expired_session_is_refused_and_purged(database_url: str) -> No
         assert await table_text(run.database, "session") == ""
 
 
-async def test_a_user_has_at_most_a_hundred_sessions(access: Access) -> None:
-    run, _ = access
+async def test_a_user_has_at_most_a_hundred_sessions(shared_access: Access) -> None:
+    run, _ = shared_access
     first = await sign_in(run)
     last = first
     for _ in range(100):
@@ -188,9 +204,9 @@ async def test_a_token_of_keystone_is_decrypted_with_the_cookie_alone(database: 
     ids=["token", "password", "4 bytes each"],
 )
 async def test_the_longest_sign_in_fits_as_utf_8(
-    access: Access, fields: list[str], character: str
+    shared_access: Access, fields: list[str], character: str
 ) -> None:
-    run, _ = access
+    run, _ = shared_access
     schema = SignIn.model_json_schema()["properties"]
     for extra, wanted in ((0, 401), (1, 400)):
         credentials = {name: character * (schema[name]["maxLength"] + extra) for name in fields}

@@ -11,16 +11,19 @@ from uuid import uuid4
 
 import orjson
 import pytest
+import pytest_asyncio
 
 from channels.chat.slack_interaction import request_signature
 from hub.api.headgate.slack import MAX_BODY
 from tests.integration.api.test_openapi_traffic import SLACK_ROUTES
 from tests.support.access import insert_credential
 from tests.support.openapi_check import OpenApiDocument, RecordingClient
+from tests.support.postgres import TestServer
 from tests.support.principals import password_client, token_client
 from tests.support.program import Http, Json, Program, program, resource
 from tests.support.receiver import Received, Receiver, running_receiver, until
 
+pytestmark = pytest.mark.usefixtures("cheap_hashes")
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM, ADA, BOB, EVE = "T0001", "U00ADA", "U00BOB", "U00EVE"
 PATH = "//slack/interactions"
@@ -122,33 +125,41 @@ def text(message: Json) -> str:
     return str(message["text"])
 
 
-@asynccontextmanager
-async def slack_server(
-    url: str, path: Path, receiver: Receiver, **more: Any
-) -> AsyncIterator[Slack]:
+def slack_settings(path: Path) -> dict[str, Any]:
+    """path: a directory for the secret."""
     secret = path / "secret"
     secret.write_text(f"{SECRET}\n")
-    settings = {
+    return {
         "channels.slack.signing_secret_file": str(secret),
         "channels.slack.team": TEAM,
         "channels.slack.hosts": ["127.0.0.1"],
         "channels.slack.users": USERS,
-        **more,
     }
-    async with program(url, settings) as run:
+
+
+@asynccontextmanager
+async def slack_server(
+    url: str, path: Path, receiver: Receiver, **more: Any
+) -> AsyncIterator[Slack]:
+    async with program(url, slack_settings(path) | more) as run:
         yield Slack(run, receiver)
 
 
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
+@pytest.fixture(scope="module")
+def shared_settings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    return slack_settings(tmp_path_factory.mktemp("slack"))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def receiver_of_slack() -> AsyncIterator[Receiver]:
     async with running_receiver() as started:
         yield started
 
 
 @pytest.fixture
-async def slack(database_url: str, tmp_path: Path, receiver: Receiver) -> AsyncIterator[Slack]:
-    async with slack_server(database_url, tmp_path, receiver) as opened:
-        yield opened
+def slack(in_own_project: Program, receiver_of_slack: Receiver) -> Slack:
+    in_own_project.project = "p"  # USERS may answer in it
+    return Slack(in_own_project, receiver_of_slack)
 
 
 async def waiting(slack: Slack, **rule: Json) -> Json:
@@ -330,9 +341,9 @@ async def test_other_chats_get_no_buttons(
     assert buttons(received[0].event) == {}
 
 
-async def test_the_response_does_not_wait_for_slack(slack: Slack, receiver: Receiver) -> None:
+async def test_the_response_does_not_wait_for_slack(slack: Slack) -> None:
     message = await waiting(slack)
-    go = receiver.respond_when_set()
+    go = slack.receiver.respond_when_set()
     began = time.monotonic()
     assert await slack.click(buttons(message)["continue"]) == 200
     assert time.monotonic() - began < 3
@@ -340,7 +351,7 @@ async def test_the_response_does_not_wait_for_slack(slack: Slack, receiver: Rece
     assert await slack.run.until_ended("s") == "CREATE_COMPLETE"
 
 
-async def test_bodies_and_servers_without_slack(slack: Slack, database_url: str) -> None:
+async def test_bodies_and_servers_without_slack(slack: Slack, postgres: TestServer) -> None:
     client = RecordingClient(slack.run.session, slack.run.url)
     for body, expected in ((b"payload=%7B%7D", 400), (b"x" * (MAX_BODY + 1), 413)):
         assert (await client.call("POST", PATH, data=body, headers=signed(body)))[0] == expected
@@ -350,7 +361,7 @@ async def test_bodies_and_servers_without_slack(slack: Slack, database_url: str)
     document = OpenApiDocument((await client.call("GET", "//openapi.json"))[1])
     assert [each for one in client.responses for each in document.differences(one)] == []
     assert document.exercised >= SLACK_ROUTES
-    async with program(database_url) as run:
+    async with postgres.new_database() as database_url, program(database_url) as run:
         status, response = await run.call("POST", PATH, data=body, headers=signed(body))
         assert (status, response["error"]["place"]) == (404, "path")
 
