@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
+import pytest_asyncio
 
 from engine.loop_guard import Supervisor
 from engine.principal import principal_of_name
@@ -19,9 +19,9 @@ from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import LONG_WAIT, put, thing, until_deleted, until_started
 from tests.support.full_stack import value
 from tests.support.idle_engine import idle_engine
-from tests.support.program import Json, Program, eventually, program, resource, template
+from tests.support.program import Json, Program, eventually, resource, template
 from tests.support.purging import purge_now
-from tests.support.scripted_type import Thing, World
+from tests.support.scripted_type import World
 
 #: The archived keys of a node.
 SHAPE = (
@@ -37,12 +37,11 @@ SHAPE = (
 )
 
 
-@pytest.fixture
-async def run(database_url: str, world: World) -> AsyncIterator[Program]:
-    async with program(database_url, {"engine.poll": "1s"}, types=[Thing(world)]) as server:
-        yield server
-        async with server.database.connection() as conn:
-            assert await find_violations(conn) == {}
+@pytest_asyncio.fixture(loop_scope="session")
+async def run(things_in_own_project: Program) -> AsyncIterator[Program]:
+    yield things_in_own_project
+    async with things_in_own_project.database.connection() as conn:
+        assert await find_violations(conn) == {}
 
 
 async def graph(run: Program, name: str, query: str = "") -> Json:

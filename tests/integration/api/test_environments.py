@@ -1,14 +1,15 @@
 """Environments: several files, the operator's environment, and templates as resource types."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import pytest
+import pytest_asyncio
 from yarl import URL
 
-from tests.support.program import Json, Program, program, resource, template
-from tests.support.receiver import Receiver
+from tests.support.program import Json, Program, resource, template
+from tests.support.receiver import Receiver, running_receiver
 
 LOOPBACK = "127.0.0.0/8"
 OUTPUTS = {"output": {"value": "x"}}
@@ -29,26 +30,36 @@ SERVER = json.dumps(
 )
 
 
-@pytest.fixture
-async def run(database_url: str, tmp_path: Path) -> AsyncIterator[Program]:
-    """A server with an operator environment."""
-    folder = tmp_path / "environment.d"
+@pytest.fixture(scope="module")
+def shared_settings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """Those of a server with an operator environment."""
+    path = tmp_path_factory.mktemp("operator")
+    folder = path / "environment.d"
     folder.mkdir()
     (folder / "1.yaml").write_text("resource_registry: {'Our::*': 'OS::Heat::*', 'Our::Db': X}")
     (folder / "2.yaml").write_text(
         "resource_registry: {'Our::Db': ../db.yaml, 'OS::Heat::RandomS*': null}"
     )
     size = {"size": {"type": "number", "default": 1}}
-    (tmp_path / "db.yaml").write_text(
+    (path / "db.yaml").write_text(
         json.dumps(template({"y": resource()}, outputs=OUTPUTS, parameters=size))
     )
-    overrides = {
+    return {
         "environment.directory": str(folder),
         "template_urls.allow": [LOOPBACK],
         "quotas.resources_per_stack": 30,
     }
-    async with program(database_url, overrides) as server:
-        yield server
+
+
+@pytest.fixture
+def run(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
 
 
 async def validated(run: Program, query: str = "", **body: Json) -> Json:

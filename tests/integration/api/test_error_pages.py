@@ -12,6 +12,11 @@ from hub.error_types.catalog import ERROR_TYPES
 from tests.support.program import PATIENCE, Program
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def text_of(page: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "", page))
 

@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+import pytest
+
 from tests.support.changes import until_deleted
 from tests.support.program import Json, Program, resource, template
 
@@ -9,6 +11,11 @@ VALID = template({"a": resource()})
 INVALID = template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}})
 PATTERN = {"type": "string", "default": "x", "constraints": [{"allowed_pattern": "("}]}
 SWITCH = template({}, parameters={"x": {"type": "boolean"}})
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def merged(*strategies: str) -> Json:

@@ -1,24 +1,28 @@
 """GET .../inspect of a resource in each state."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from engine.types.contract import Failed
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import LONG_WAIT, put, thing, until_deleted, until_started
-from tests.support.program import Json, Program, program
-from tests.support.scripted_type import Thing, World
+from tests.support.program import Json, Program
+from tests.support.scripted_type import World
 
 SECRET = "hush-7431"
 RULE: Json = {"on": ["post-update"], "at": "a"}
 
 
+@pytest.fixture(scope="module")
+def things_settings() -> Mapping[str, Any]:
+    return {"engine.poll": "1s", "hooks.rules": [RULE]}
+
+
 @pytest.fixture
-async def run(database_url: str, world: World) -> AsyncIterator[Program]:
-    settings = {"engine.poll": "1s", "hooks.rules": [RULE]}
-    async with program(database_url, settings, types=[Thing(world)]) as server:
-        yield server
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 async def inspect(run: Program, name: str, stack: str = "s") -> Json:

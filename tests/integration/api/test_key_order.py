@@ -31,6 +31,11 @@ HIDDEN: Json = {
 }
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def text(document: Json) -> str:
     return json.dumps(document)
 

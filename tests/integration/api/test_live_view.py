@@ -1,14 +1,13 @@
 """A client that reads the graph once and updates it from the event stream."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 
 import pytest
 
 from tests.integration.nested.test_events import streamed
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import put, thing
-from tests.support.program import Json, Program, eventually, program
-from tests.support.scripted_type import Thing, World
+from tests.support.program import Json, Program, eventually
 
 #: The state of a node after an event, by the last word of its type. The event of a hook after the
 #: operation follows that of the operation's end.
@@ -17,9 +16,8 @@ Nodes = dict[tuple[str, int, int], Json]
 
 
 @pytest.fixture
-async def run(database_url: str, world: World) -> AsyncIterator[Program]:
-    async with program(database_url, {"engine.poll": "1s"}, types=[Thing(world)]) as server:
-        yield server
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 async def graph_of(run: Program, name: str) -> Json:

@@ -2,11 +2,11 @@
 large stacks are planned outside the event loop."""
 
 import threading
-from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 import engine.service.traversals.start as start
 from engine.errors import Findings
@@ -18,7 +18,7 @@ from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import MAX_GLOBS
 from engine.service.hooks.breakpoints import MAX_BREAKPOINTS
 from engine.words import Point
-from tests.support.program import Json, Program, program, resource, template
+from tests.support.program import Json, Program, resource, template
 
 MANY = ["*1"] * (MAX_GLOBS + 1)
 RULES = [{"at": one, "on": "pre-create"} for one in MANY]
@@ -26,12 +26,11 @@ RESOURCES = {f"r{number}": resource() for number in range(12)}
 TOO_MANY = f"There are {len(MANY)} patterns of resources; the maximum is {MAX_GLOBS}."
 
 
-@pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url) as server:
-        await server.create("s", RESOURCES)
-        assert await server.until_ended("s") == "CREATE_COMPLETE"
-        yield server
+@pytest_asyncio.fixture(loop_scope="session")
+async def run(in_own_project: Program) -> Program:
+    await in_own_project.create("s", RESOURCES)
+    assert await in_own_project.until_ended("s") == "CREATE_COMPLETE"
+    return in_own_project
 
 
 @pytest.mark.parametrize(

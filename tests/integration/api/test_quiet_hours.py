@@ -1,7 +1,5 @@
 """Quiet hours in the HTTP API of subscriptions."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.support.changes import error_text
@@ -13,9 +11,8 @@ STORED = NIGHT | {"days": ["mon", "tue", "wed"]}
 
 
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url) as server:
-        yield server
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 async def created(run: Program, **more: Json) -> Json:

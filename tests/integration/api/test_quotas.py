@@ -1,14 +1,13 @@
 """Quotas: errors name the limit and the usage, and refused requests store nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from tests.support.changes import error_text
 from tests.support.program import Json, Program, eventually, program, resource, template
-from tests.support.receiver import Receiver
 
 QUOTAS = {
     "quotas.stacks_per_project": 3,
@@ -21,10 +20,14 @@ QUOTAS = {
 }
 
 
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return QUOTAS
+
+
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, QUOTAS) as server:
-        yield server
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def sent(name: str, count: int = 1, **more: Json) -> Json:
@@ -59,11 +62,11 @@ async def test_the_quota_of_stacks_holds_for_concurrent_creates(run: Program) ->
     assert wrong["error"]["place"] == "[quotas] stacks_per_project"
     assert wrong["error"]["remedy"] == "Delete one; the operator sets the limit."
     assert (await used(run))["stacks_per_project"] == (3, 3)
-    run.project = "big"  # a project with its own quotas
+    own, run.project = run.project, "big"  # a project with its own quotas
     for number in range(4):
         assert (await run.call("POST", "/stacks", sent(f"s{number}", 3)))[0] == 201
     assert "it may have 4" in await refused(run, "POST", "/stacks", sent("s5"))
-    run.project = "p"
+    run.project = own
     name = next(document["stack"]["id"] for status, document in responses if status == 201)
     await run.stack_request("DELETE", name)
     await run.until_ended(name)
@@ -131,10 +134,11 @@ async def test_checks_of_a_day(run: Program) -> None:
     assert (await used(run))["checks_per_day"] == (2, 2)
 
 
-async def test_subscriptions(run: Program, receiver: Receiver) -> None:
+async def test_subscriptions(run: Program) -> None:
+    to = {"target": "http://127.0.0.1:9/"}
     for _ in range(2):
-        assert (await run.call("POST", "/subscriptions", {"target": receiver.url}))[0] == 201
-    status, response = await run.call("POST", "/subscriptions", {"target": receiver.url})
+        assert (await run.call("POST", "/subscriptions", to))[0] == 201
+    status, response = await run.call("POST", "/subscriptions", to)
     assert (status, response["error"]["type"]) == (400, "RequestLimitExceeded")
     assert response["error"]["place"] == "[quotas] subscriptions_per_project"
     _, listed = await run.call("GET", "/subscriptions")

@@ -1,7 +1,14 @@
 """GET /schemas/{type}."""
 
+import pytest
+
 from channels.schemas.event_schemas import SCHEMAS
 from tests.support.program import Program
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 async def test_each_event_type_has_a_schema(running: Program) -> None:

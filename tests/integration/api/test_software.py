@@ -3,6 +3,7 @@
 import asyncio
 from uuid import uuid4
 
+import pytest
 from structlog.testing import capture_logs
 
 from tests.support.access import table_text
@@ -13,6 +14,11 @@ IO: Json = {
     "inputs": [{"name": "token"}, {"name": "size", "type": "Number", "default": 3}],
     "outputs": [{"name": "done"}],
 }
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 async def create_config(run: Program, **body: Json) -> Json:
@@ -64,7 +70,8 @@ async def test_configs_are_listed_in_pages_and_for_all_projects(running: Program
     assert seen == ids[::-1]
     await running.call("POST", f"//v1/q{CONFIGS}", {"name": "other"})
     _, response = await running.call("GET", f"{CONFIGS}?global_tenant=True")
-    assert [one["project"] for one in response["software_configs"]] == ["q", *"ppppp"]
+    projects = [one["project"] for one in response["software_configs"]]
+    assert projects == ["q", *[running.project] * 5]
 
 
 INVALID_BODIES: list[tuple[str, Json, str]] = [

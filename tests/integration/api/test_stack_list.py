@@ -1,11 +1,12 @@
 """The list of stacks: filters, order and pages."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 
 from engine.service import StackRequest
 from engine.store.database import Database
@@ -13,7 +14,7 @@ from engine.store.stacks import stack_lists
 from engine.store.stacks.stack_lists import StackFilter
 from tests.support.changes import until_deleted
 from tests.support.idle_engine import idle_engine
-from tests.support.program import Program, identity_headers, program, resource, template
+from tests.support.program import Program, identity_headers, resource, template
 
 #: By name: the owner, the tags, and other keys of the request.
 STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -24,13 +25,18 @@ STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
 HIDDEN = "inner"
 
 
-@pytest.fixture
-async def listed(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, {"server.hidden_stack_tags": [HIDDEN]}) as running:
-        for name, (owner, tags, more) in STACKS.items():
-            await create_stack(running, name, owner=owner, tags=tags or None, **more)
-        await create_stack(running, "hidden", owner="eve", tags=f"{HIDDEN},x")
-        yield running
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {"server.hidden_stack_tags": [HIDDEN]}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def listed(in_own_project: Program) -> Program:
+    in_own_project.project = "p"
+    for name, (owner, tags, more) in STACKS.items():
+        await create_stack(in_own_project, name, owner=owner, tags=tags or None, **more)
+    await create_stack(in_own_project, "hidden", owner="eve", tags=f"{HIDDEN},x")
+    return in_own_project
 
 
 async def create_stack(run: Program, name: str, *, owner: str, **more: Any) -> None:

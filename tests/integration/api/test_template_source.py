@@ -1,5 +1,7 @@
 """The source of templates that are sent as text."""
 
+import pytest
+
 from tests.support.changes import put
 from tests.support.program import Json, Program, resource
 
@@ -14,6 +16,11 @@ parameters:
   key: {type: string, hidden: true}
 """
 ENVIRONMENT = "parameters: {key: hush-7431}  # nobody's business\n"
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 async def version(run: Program, number: int) -> Json:

@@ -13,6 +13,11 @@ HOOKS = {"hooks": [{"at": "*", "on": "pre-create", "approvals": 2}]}
 LAST = "(select max(number) from decision)"
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 async def create_and_answer(running: Program, name: str = "s") -> UUID:
     """A stack with a hook that was handed over and approved by two principals."""
     stack_id = await running.create(name, {"a": resource()}, environment=HOOKS)
@@ -105,16 +110,14 @@ async def test_a_truncated_log_is_found_with_a_known_entry(running: Program) -> 
 
 
 async def test_hooks_answered_before_the_audit_log_existed_need_no_entry(
-    running: Program,
+    run: Program,
 ) -> None:
-    stack_id = await create_and_answer(running)
-    await execute(running, "delete from decision")
+    stack_id = await create_and_answer(run)
+    await execute(run, "delete from decision")
     # A database of an earlier version has a row for the migration that added the audit log.
-    await execute(
-        running, "insert into migration (name, applied_at) values ('0005_hooks.sql', now())"
-    )
-    await execute(running, "update hook set decided_at = decided_at - interval '1 day'")
-    assert (await verify(running, stack_id)).error is None
+    await execute(run, "insert into migration (name, applied_at) values ('0005_hooks.sql', now())")
+    await execute(run, "update hook set decided_at = decided_at - interval '1 day'")
+    assert (await verify(run, stack_id)).error is None
 
 
 async def test_an_unknown_stack_is_reported(running: Program) -> None:

@@ -19,6 +19,11 @@ STORE_ASK = (
 MAX_SECONDS = 10.0
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 def hooks_with_schema(schema: Json) -> Json:
     return {"hooks": [{"at": "a", "on": "pre-create", "ask": {"schema": schema}}]}
 

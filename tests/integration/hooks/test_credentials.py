@@ -24,6 +24,11 @@ select format('select count(*) from %I t where t::text like $1', tablename) as q
 """
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 async def create(run: Program, resources: Json, **more: Json) -> None:
     template = {"heat_template_version": "2018-08-31", "resources": resources}
     body = {"stack_name": "s", "template": template, **more}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from uuid import uuid4
 
+import pytest
 from yarl import URL
 
 from engine.types.signal_urls import SignalUrl
@@ -10,6 +11,11 @@ from tests.support.access import insert_credential
 from tests.support.changes import LONG_WAIT, put, thing, until_deleted, until_started
 from tests.support.program import Json, Program, program
 from tests.support.scripted_type import Thing, World
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def signal_url_of(world: World, name: str) -> SignalUrl:

@@ -9,6 +9,11 @@ from tests.support.program import Json, Program, program, resource
 from tests.support.scripted_type import Thing, World
 
 
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
 async def send(run: Program, name: str, data: Json) -> tuple[int, Json]:
     stack = await run.stack("s")
     path = f"/stacks/s/{stack['id']}/resources/{name}/signal"

@@ -1,5 +1,7 @@
 """Credentials of a change in a stack tree: held only where there is work."""
 
+import pytest
+
 from engine.types.contract import Failed
 from tests.integration.hooks.test_credentials import (
     TOKEN,
@@ -19,6 +21,11 @@ resources:
   c: {type: Test::Thing, depends_on: b}
 """
 SECRET = TOKEN["X-Auth-Token"]
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def tree(**more: Json) -> Json:

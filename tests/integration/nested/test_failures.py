@@ -1,5 +1,7 @@
 """Failures and early ends in nested stacks and their parents."""
 
+import pytest
+
 from engine.work.archive import archive_graphs
 from tests.integration.nested.test_lifecycle import FILES, INNER, child_of, nested, output
 from tests.support.program import Json, Program, eventually, resource, template
@@ -26,6 +28,11 @@ select c.id from stack c join resource r on r.stack_id = c.parent_id and r.id = 
 """
 HOOK = [{"at": "web/two", "on": "pre-create"}]
 WAITING_FILES = FILES | {"waiting.yaml": WAITING}
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def waiting_stack(value: Json = "x") -> Json:

@@ -1,9 +1,16 @@
 """Nested stacks in the Orchestration API during changes."""
 
+import pytest
+
 from tests.integration.nested.test_failures import WAITING_FILES, nested_waiting_hook, waiting_stack
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.integration.nested.test_reads import events, links, listed
 from tests.support.program import Program, program, resource, template
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 async def test_a_resource_in_progress_shows_its_nested_stack(running: Program) -> None:

@@ -12,6 +12,11 @@ from tests.support.program import Json, Program, eventually, program, resource, 
 RETAINED: Json = {"deletion_policy": "Retain"}
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tree(postgres: TestServer) -> AsyncIterator[Program]:
     """A stack `s` with the nested stack deep/inner."""

@@ -13,6 +13,11 @@ SECRET = "pa\\ss\"wo'rd-7Q9z"
 PART = "7q9z"
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 @pytest.mark.parametrize(
     "inner",
     [

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.support.changes import thing, until_deleted, until_status
 from tests.support.program import Json, Program, eventually, template
 from tests.support.scripted_type import World
@@ -14,6 +16,11 @@ MIDDLE = template(
     parameters={"size": {"type": "number", "default": 1}},
 )
 FILES = {"inner.yaml": json.dumps(INNER), "middle.yaml": json.dumps(MIDDLE)}
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def tree(size: int = 1, count: int = 2, capacity: int = 2) -> Json:
