@@ -46,26 +46,28 @@ class PrincipalClient(Http):
 
 
 async def token_client(
-    run: Program, name: str, roles: Sequence[str], project: str = "p"
+    run: Program, name: str, roles: Sequence[str], project: str = ""
 ) -> PrincipalClient:
-    """A principal with a new token."""
+    """A principal with a new token of the project, by default that of the program."""
+    project = project or run.project
     token = await insert_credential(run.database, project, name, roles)
     headers = {"Authorization": f"Bearer {token}"}
     return PrincipalClient(
-        run, headers, "p" if project == "*" else project, str(secrets.id_in(token))
+        run, headers, run.project if project == "*" else project, str(secrets.id_in(token))
     )
 
 
 async def password_client(
-    run: Program, name: str, roles: Sequence[str], project: str = "p"
+    run: Program, name: str, roles: Sequence[str], project: str = ""
 ) -> PrincipalClient:
     """A principal with a new name and password."""
+    project = project or run.project
     await insert_credential(run.database, project, name, roles, password=PASSWORD)
     async with run.database.connection() as conn:
         (found,) = await passwords(conn, name, project)
     basic = base64.b64encode(f"{name}:{PASSWORD}".encode()).decode()
     headers = {"Authorization": f"Basic {basic}"}
-    return PrincipalClient(run, headers, "p" if project == "*" else project, str(found.id))
+    return PrincipalClient(run, headers, run.project if project == "*" else project, str(found.id))
 
 
 def hook_notifications(receiver: Receiver) -> list[Json]:

@@ -2,7 +2,6 @@
 it.
 """
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -14,7 +13,7 @@ from engine.store.audit.audit_log import read_log, record
 from engine.store.connection import Connection
 from engine.work.audit_signing import export_checkpoints, sign_heads
 from hub.keys.audit_key import checkpoint_exporter, read_checkpoints, signer_of
-from tests.support.command_line import command
+from tests.support.command_line import completed
 from tests.support.postgres import TestServer
 from tests.support.program import Program, eventually, program, resource
 
@@ -51,10 +50,7 @@ def verify(url: str, key_file: Path, log_file: Path, *more: str) -> tuple[int, s
     config = log_file.with_name("verify.toml")
     config.write_text(f'[database]\nurl = "{url}"\n')
     words = ("--config", str(config), "--signed", str(log_file), "--public-key", str(key_file))
-    done = subprocess.run(
-        command("admin", "verify-audit", *words, *more), capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    done = completed("admin", "verify-audit", *words, *more)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout + done.stderr
 

@@ -1,13 +1,14 @@
 """Rules that exclude the requester, where a change applies a template of another principal."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.support.principals import PrincipalClient, hook_notifications, token_client
-from tests.support.program import Json, Program, eventually, program, template
+from tests.support.program import Json, Program, eventually, template
 from tests.support.receiver import Receiver, running_receiver, until
 
 RULE: dict[str, Any] = {
@@ -108,10 +109,15 @@ class SharedStack:
             assert response.status < 300
 
 
-@pytest.fixture
-async def stack(database_url: str) -> AsyncIterator[SharedStack]:
-    settings = {"auth.mode": "tokens", "engine.poll": "1s", "hooks.rules": [RULE]}
-    async with running_receiver() as sink, program(database_url, settings) as run:
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {"auth.mode": "tokens", "engine.poll": "1s", "hooks.rules": [RULE]}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stack(in_own_project: Program) -> AsyncIterator[SharedStack]:
+    run = in_own_project
+    async with running_receiver() as sink:
         author = await token_client(run, "author", ["author", "approver"])
         colleague = await token_client(run, "colleague", ["author", "approver"])
         await colleague.subscribe(sink)

@@ -2,10 +2,11 @@
 templates and environments.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engine import errors
 from tests.support.principals import (
@@ -17,16 +18,21 @@ from tests.support.principals import (
 from tests.support.program import Json, Program, eventually, program, resource
 from tests.support.receiver import Receiver, running_receiver, until
 
+pytestmark = pytest.mark.usefixtures("cheap_hashes")
 APPROVER = ["author", "approver"]
 
 
-@pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, {"auth.mode": "tokens", "engine.poll": "1s"}) as one:
-        yield one
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {"auth.mode": "tokens", "engine.poll": "1s"}
 
 
 @pytest.fixture
+def run(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def sink() -> AsyncIterator[Receiver]:
     async with running_receiver() as one:
         one.respond_with({"decision": "continue", "reason": "by a program"})
