@@ -1,15 +1,14 @@
 """Resources whose creation the observer completes, and their observers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from engine.work.completion_observer import CompletionObserver
-from tests.support.http_things import HTTP_SETTINGS, Things, thing
-from tests.support.program import Json, Program, eventually, program
+from tests.support.http_things import Things, thing
+from tests.support.program import Json, Program, eventually
 
 WAITING = "select count(*) from completion where result is null"
 PARKED = "select count(*) from node where state = 'parked' and phase = 'execute'"
@@ -35,23 +34,18 @@ def building(things: Things, *, state: str = "building", size: int = 1, **more: 
     return {**found, "properties": present}
 
 
-@asynccontextmanager
-async def unobserved_program(
-    url: str, monkeypatch: pytest.MonkeyPatch, overrides: Mapping[str, Any] | None = None
-) -> AsyncIterator[tuple[Program, CompletionObserver]]:
-    """A program whose observer does not run, and that observer, for tests to run."""
+@contextmanager
+def pause_completion_observers() -> Iterator[list[CompletionObserver]]:
+    """The observers of programs that start in this context do not run, so that tests run them."""
     observers: list[CompletionObserver] = []
 
-    async def keep(self: CompletionObserver, stop: asyncio.Event) -> None:
+    async def pause(self: CompletionObserver, stop: asyncio.Event) -> None:
         observers.append(self)
         await stop.wait()
 
-    monkeypatch.setattr(CompletionObserver, "run", keep)
-    async with program(url, {**HTTP_SETTINGS, **(overrides or {})}) as run:
-        async with asyncio.timeout(30):
-            while not observers:
-                await asyncio.sleep(0.01)
-        yield run, observers[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompletionObserver, "run", pause)
+        yield observers
 
 
 async def until_waiting(run: Program, count: int) -> None:

@@ -4,9 +4,10 @@ would take longer than the test may."""
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -36,16 +37,19 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    overrides = {
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {
         **COMMANDS,
         "resource_types.http.enabled": True,
         "resource_types.http.allow": ["127.0.0.0/8"],
         "engine.action_retry_limit": 1000,
     }
-    async with program(database_url, overrides) as opened:
-        yield opened
+
+
+@pytest.fixture
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def waiting(**seconds: int) -> Json:

@@ -3,11 +3,18 @@
 import asyncio
 from uuid import UUID
 
+import pytest
+
 from engine.store.encryption.secret_values import Scope, decrypt
 from engine.work.archive import archive_graphs
 from tests.support.program import Program, resource
 
 HOOK_AT_B = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def reasons(events: list[dict[str, str]], name: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 
 from engine.service.completions import StoredCompletions
 from engine.store.observer import completions
@@ -17,26 +18,43 @@ from tests.support.completions import (
     WAITING,
     building,
     finish,
+    pause_completion_observers,
     send_now,
-    unobserved_program,
     until_waiting,
 )
 from tests.support.http_things import HTTP_SETTINGS, PAGE, Things, serve_things, thing
 from tests.support.program import Json, Program, eventually, program, template
+from tests.support.receiver import until
 
 Observed = tuple[Program, CompletionObserver]
+#: The loop of the observer, which most tests pause.
+RUN = CompletionObserver.run
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
 
 
-@pytest.fixture
-async def unobserved(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Observed]:
-    async with unobserved_program(database_url, monkeypatch) as opened:
-        yield opened
+@pytest.fixture(scope="module")
+def observers() -> Iterator[list[CompletionObserver]]:
+    with pause_completion_observers() as paused:
+        yield paused
+
+
+@pytest.fixture(scope="module")
+def shared_settings(observers: list[CompletionObserver]) -> Mapping[str, Any]:
+    return HTTP_SETTINGS
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def unobserved(
+    in_own_project: Program, observers: list[CompletionObserver]
+) -> tuple[Program, CompletionObserver]:
+    """A program whose observer does not run, and that observer, for tests to run."""
+    await until(lambda: bool(observers))
+    return in_own_project, observers[0]
 
 
 async def completed(run: Program, name: str = "s") -> Counter[str]:
@@ -51,9 +69,11 @@ async def states(run: Program) -> Counter[str]:
     return Counter(row["state"] for row in rows)
 
 
+@pytest.mark.asyncio(loop_scope="session")
 async def test_objects_are_completed_by_requests_for_the_list_alone(
-    database_url: str, things: Things
+    database_url: str, things: Things, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(CompletionObserver, "run", RUN)
     names = [f"r{number}" for number in range(10)]
     async with program(database_url, HTTP_SETTINGS) as run:
         resources = {name: building(things) for name in names}
@@ -140,14 +160,14 @@ async def test_an_event_makes_a_request_due_and_completes_nothing(
     things.requests.clear()
     far = "update completion_request set next_at = now() + interval '1h', ended_at = now() - $1::interval"
     await run.database.pool.execute(far, IDLE)
-    changed = run.engine.completions.make_due
-    assert await changed("p", ["none"]) == set() and await changed("other", [known]) == set()
+    changed, own = run.engine.completions.make_due, run.project
+    assert await changed(own, ["none"]) == set() and await changed("other", [known]) == set()
     assert await observer.send_due() == 0
-    assert await changed("p", ["none", known]) == {known}
+    assert await changed(own, ["none", known]) == {known}
     assert await observer.send_due() == 1
     assert things.requests == {"list": 1} and await run.database.pool.fetchval(WAITING) == 1
     # Events that follow each other cost one request for each pause.
-    await changed("p", [known])
+    await changed(own, [known])
     assert await observer.send_due() == 0
     finish(things)
     await run.database.pool.execute(far, IDLE)
@@ -238,7 +258,7 @@ async def test_an_event_during_a_request_has_another_one_sent(
     async with run.database.connection() as conn:
         claimed = await completions.claim(conn, IDLE)
         assert claimed is not None
-        await run.engine.completions.make_due("p", [known])
+        await run.engine.completions.make_due(run.project, [known])
         assert await completions.claim(conn, IDLE) is None
         await completions.end_request(conn, claimed, IDLE, failures=0, sent=True, idle=IDLE)
     assert await observer.send_due() == 1

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from engine.work.runs import LaterNodes, Runs
 from tests.model.replay import RETRYING
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import LEASE, ONE_DAY, expire_leases_and_timers
-from tests.support.program import Json, Program, program, template
+from tests.support.program import Json, Program, template
 
 #: One for each transaction, because `now()` is its start.
 TRANSACTIONS = """
@@ -53,9 +53,8 @@ def no_time_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url) as run:
-        yield run
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 @pytest.mark.parametrize(("count", "runs"), [(1, 1), (100, 1), (101, 1), (102, 2), (250, 3)])

@@ -1,6 +1,7 @@
 """`stack_output`: outputs of other stacks, with recorded dependencies."""
 
-from engine.store.database import Database
+import pytest
+
 from engine.types.contract import Failed
 from tests.support.changes import (
     expect_error,
@@ -13,6 +14,11 @@ from tests.support.program import Http, Json, Program
 from tests.support.scripted_type import World
 
 READ = {"stack_output": ["net", "size"]}
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def headgate(resources: Json, **more: Json) -> Json:
@@ -255,13 +261,13 @@ class TestSecrets:
         status, response = await run.call("POST", "/stacks", {"stack_name": "t", "template": keys})
         assert status == 400 and "s3cret-x" not in str(response)
 
-    async def test_it_is_encrypted_at_rest(self, run: Program, database: Database) -> None:
+    async def test_it_is_encrypted_at_rest(self, run: Program) -> None:
         secret = headgate({}, parameters=HIDDEN, outputs={"k": {"value": "${key}"}})
         await create(run, "net", secret)
         value = {"stack_output": ["net", "k"]}
         resource = {"type": "OS::Heat::Value", "properties": {"value": value}}
         await create(run, "app", headgate({"v": resource}, outputs={"o": {"value": value}}))
-        async with database.connection() as conn:
+        async with run.database.connection() as conn:
             tables = await conn.fetch(
                 "select table_name as name from information_schema.tables"
                 " where table_schema = 'public' and table_type = 'BASE TABLE'"

@@ -6,27 +6,32 @@ import json
 import os
 import subprocess
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from engine.store.database import Database
 from tests.support import forks
 from tests.support.changes import expect_error, observed, put
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
-from tests.support.program import Json, Program, program
+from tests.support.program import Json, Program
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
 
 
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return HTTP_SETTINGS
+
+
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, HTTP_SETTINGS) as running:
-        yield running
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 async def created(run: Program, resources: Json, name: str = "s") -> dict[str, str]:
@@ -223,7 +228,7 @@ async def test_a_converge_applies_exactly_the_plan_that_was_shown(
 
 
 async def test_the_plan_of_a_converge_waits_for_no_lock_and_takes_none(
-    run: Program, things: Things, database: Database
+    run: Program, things: Things
 ) -> None:
     """Readers may see it, and must not delay changes. The template of `m` has a move that is done."""
     group = {
@@ -243,7 +248,7 @@ async def test_the_plan_of_a_converge_waits_for_no_lock_and_takes_none(
     await observed(run)
     plan = await read_plan(run)
     assert planned(plan) == {"updated": ["group"], "replaced": ["a", "group/0"]}
-    async with database.transaction() as conn:
+    async with run.database.transaction() as conn:
         await conn.execute("select from stack for update")
         await conn.execute("select from resource for update")
         async with asyncio.timeout(10):

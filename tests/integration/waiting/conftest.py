@@ -6,5 +6,5 @@ from tests.support.program import Program
 
 
 @pytest.fixture
-def run(running: Program) -> Program:
-    return running
+def run(in_own_project: Program) -> Program:
+    return in_own_project
