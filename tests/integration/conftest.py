@@ -1,12 +1,13 @@
 """The server in this process with its own database, whose connections a test can cut."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from engine.types.contract import ResourceType
 from hub.auth import secrets
 from tests.support.paused_observers import pause_observers
 from tests.support.postgres import TestServer
@@ -54,11 +55,19 @@ def shared_settings() -> Mapping[str, Any]:
     return {}
 
 
+@pytest.fixture(scope="module")
+def shared_types() -> Sequence[ResourceType]:
+    """Further resource types of `shared_program`, for modules to override."""
+    return ()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_program(
-    postgres: TestServer, shared_settings: Mapping[str, Any]
+    postgres: TestServer,
+    shared_settings: Mapping[str, Any],
+    shared_types: Sequence[ResourceType],
 ) -> AsyncIterator[SharedProgram]:
-    async with running_shared(postgres, shared_settings) as shared:
+    async with running_shared(postgres, shared_settings, types=shared_types) as shared:
         yield shared
 
 

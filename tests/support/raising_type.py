@@ -29,6 +29,11 @@ class Raising(ResourceType):
     def __init__(
         self, methods: Sequence[str], error: Callable[[str], BaseException], *, waits: bool = False
     ) -> None:
+        self.change(methods, error, waits=waits)
+
+    def change(
+        self, methods: Sequence[str], error: Callable[[str], BaseException], *, waits: bool = False
+    ) -> None:
         self._methods = methods
         self._error = error
         self._waits = waits

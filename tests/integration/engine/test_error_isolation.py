@@ -4,7 +4,7 @@ process continues.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -42,9 +42,27 @@ def check_reported(reason: str, logs: list[MutableMapping[str, Any]]) -> None:
     assert TEXT not in str(logs)
 
 
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return QUICK
+
+
+@pytest.fixture(scope="module")
+def shared_types() -> Sequence[Raising]:
+    return [Raising([], ValueError)]
+
+
+@pytest.fixture
+def raising(shared_types: Sequence[Raising]) -> Iterator[Raising]:
+    """The type of the shared program, which raises as a test says."""
+    (only,) = shared_types
+    yield only
+    only.change([], ValueError)
+
+
 @asynccontextmanager
-async def run_program(url: str, *types: Raising) -> AsyncIterator[Program]:
-    async with program(url, QUICK, types=types) as run:
+async def run_program(url: str) -> AsyncIterator[Program]:
+    async with program(url, QUICK) as run:
         yield run
 
 
@@ -66,32 +84,34 @@ async def test_an_error_in_a_stage_fails_its_node(database_url: str, stage: str)
 
 
 async def test_an_error_outside_of_the_operations_guard_fails_its_node(
-    database_url: str,
+    in_own_project: Program, raising: Raising
 ) -> None:
-    async with run_program(database_url, Raising([], ValueError, waits=True)) as run:
-        with capture_logs() as logs, inject_fault("worker.await@victim:all:raise"):
-            await run.create("s", {"victim": OTHER_STACK})
-            assert await run.until_ended("s") == "CREATE_FAILED"
-            await check_healthy(run)
-        check_reported((await run.stack("s"))["stack_status_reason"], logs)
+    raising.change([], ValueError, waits=True)
+    run = in_own_project
+    with capture_logs() as logs, inject_fault("worker.await@victim:all:raise"):
+        await run.create("s", {"victim": OTHER_STACK})
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        await check_healthy(run)
+    check_reported((await run.stack("s"))["stack_status_reason"], logs)
 
 
 @pytest.mark.parametrize("also", ["decide", "fail"])
 async def test_an_error_while_a_failure_is_handled_fails_the_node(
-    database_url: str, also: str
+    in_own_project: Program, raising: Raising, also: str
 ) -> None:
     """The first fault fails the node; the second one is in the handling of the first."""
-    async with run_program(database_url, Raising(["reference"], ValueError)) as run:
-        with capture_logs() as logs, inject_fault(f"worker.{also}@victim:all:raise"):
-            await run.create("s", {"victim": OTHER_STACK})
-            assert await run.until_ended("s") == "CREATE_FAILED"
-            await check_healthy(run)
-        failed = (await run.resources("s"))["victim"]
-        assert failed["resource_status"] == "CREATE_FAILED"
-        assert failed["physical_resource_id"] == "victim"
-        check_reported(failed["resource_status_reason"], logs)
-        events = [one for one in await run.events("s") if one["resource_name"] == "victim"]
-        assert events[-1]["resource_status"] == "CREATE_FAILED"
+    raising.change(["reference"], ValueError)
+    run = in_own_project
+    with capture_logs() as logs, inject_fault(f"worker.{also}@victim:all:raise"):
+        await run.create("s", {"victim": OTHER_STACK})
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        await check_healthy(run)
+    failed = (await run.resources("s"))["victim"]
+    assert failed["resource_status"] == "CREATE_FAILED"
+    assert failed["physical_resource_id"] == "victim"
+    check_reported(failed["resource_status_reason"], logs)
+    events = [one for one in await run.events("s") if one["resource_name"] == "victim"]
+    assert events[-1]["resource_status"] == "CREATE_FAILED"
 
 
 @pytest.mark.parametrize("point", ["measure", "renew", "rest"])
@@ -103,61 +123,66 @@ async def test_an_error_in_a_background_loop_fails_no_node(database_url: str, po
             await check_healthy(run, "later")
 
 
-async def test_an_error_at_the_end_of_a_traversal_fails_the_traversal(database_url: str) -> None:
-    async with run_program(database_url) as run:
-        with capture_logs() as logs:
-            with inject_fault("worker.end:all:raise"):
-                await run.create("s", {"a": resource()})
-                assert await run.until_ended("s") == "CREATE_FAILED"
-            await check_healthy(run)
-        check_reported((await run.stack("s"))["stack_status_reason"], logs)
-
-
-async def test_an_error_at_the_end_of_many_traversals_fails_none(database_url: str) -> None:
-    """Each of them is then ended by itself."""
-    async with run_program(database_url) as run:
-        with capture_logs() as logs, inject_fault("worker.end:1:raise"):
+async def test_an_error_at_the_end_of_a_traversal_fails_the_traversal(
+    in_own_project: Program,
+) -> None:
+    run = in_own_project
+    with capture_logs() as logs:
+        with inject_fault("worker.end:all:raise"):
             await run.create("s", {"a": resource()})
-            assert await run.until_ended("s") == "CREATE_COMPLETE"
-        assert [one["stage"] for one in logs if one["event"] == "internal.error"] == ["end"]
+            assert await run.until_ended("s") == "CREATE_FAILED"
+        await check_healthy(run)
+    check_reported((await run.stack("s"))["stack_status_reason"], logs)
+
+
+async def test_an_error_at_the_end_of_many_traversals_fails_none(in_own_project: Program) -> None:
+    """Each of them is then ended by itself."""
+    run = in_own_project
+    with capture_logs() as logs, inject_fault("worker.end:1:raise"):
+        await run.create("s", {"a": resource()})
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert [one["stage"] for one in logs if one["event"] == "internal.error"] == ["end"]
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, asyncio.CancelledError, GeneratorExit])
 @pytest.mark.parametrize("waits", [False, True])
 async def test_system_exit_and_cancellation_in_a_type_fail_its_node(
-    database_url: str, error: Callable[[str], BaseException], waits: bool
+    in_own_project: Program, raising: Raising, error: Callable[[str], BaseException], waits: bool
 ) -> None:
-    async with run_program(database_url, Raising(["create"], error, waits=waits)) as run:
-        with capture_logs() as logs:
-            await run.create("s", {"victim": OTHER_STACK})
-            assert await run.until_ended("s") == "CREATE_FAILED"
-            await check_healthy(run)
-        assert "failed unexpectedly" in (await run.stack("s"))["stack_status_reason"]
-        assert any(one["event"] == "operation.failed" for one in logs)
+    raising.change(["create"], error, waits=waits)
+    run = in_own_project
+    with capture_logs() as logs:
+        await run.create("s", {"victim": OTHER_STACK})
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        await check_healthy(run)
+    assert "failed unexpectedly" in (await run.stack("s"))["stack_status_reason"]
+    assert any(one["event"] == "operation.failed" for one in logs)
 
 
 @pytest.mark.parametrize("method", ["reference", "needs_replace"])
 async def test_an_error_of_a_type_outside_of_operations_fails_its_node(
-    database_url: str, method: str
+    in_own_project: Program, raising: Raising, method: str
 ) -> None:
-    async with run_program(database_url, Raising([method], ValueError)) as run:
-        with capture_logs() as logs:
-            await run.create("s", {"victim": OTHER_STACK})
-            await run.until_ended("s")
-            changed = {"victim": {**OTHER_STACK, "properties": {"size": 2}}}
-            await run.update("s", template={"heat_template_version": "2018-08-31",
-                                            "resources": changed})  # fmt: skip
-            assert await run.until_ended("s") == "UPDATE_FAILED"
-            await check_healthy(run)
-        check_reported((await run.stack("s"))["stack_status_reason"], logs)
-        await run.stack_request("DELETE", "s")
-        assert (await run.call("GET", "/stacks/s"))[0] in (200, 404)
+    raising.change([method], ValueError)
+    run = in_own_project
+    with capture_logs() as logs:
+        await run.create("s", {"victim": OTHER_STACK})
+        await run.until_ended("s")
+        changed = {"victim": {**OTHER_STACK, "properties": {"size": 2}}}
+        await run.update("s", template={"heat_template_version": "2018-08-31",
+                                        "resources": changed})  # fmt: skip
+        assert await run.until_ended("s") == "UPDATE_FAILED"
+        await check_healthy(run)
+    check_reported((await run.stack("s"))["stack_status_reason"], logs)
+    await run.stack_request("DELETE", "s")
+    assert (await run.call("GET", "/stacks/s"))[0] in (200, 404)
 
 
 async def test_a_hidden_parameter_of_group_members_is_masked_as_a_map(
-    run: Program,
+    in_own_project: Program,
 ) -> None:
     """The properties of members are secret as one value, which is a map."""
+    run = in_own_project
     inner: Json = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}
     group: Json = {
         "type": "OS::Heat::ResourceGroup",

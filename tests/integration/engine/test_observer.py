@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,7 +18,9 @@ from engine.types.registry import TypeRegistry
 from engine.types.value import Value
 from engine.words import ObservedState, ResourceId
 from engine.work.observer import BATCHES_OF_PROJECT, Observer
+from tests.integration.conftest import QUICK
 from tests.support.changes import observed, put, thing
+from tests.support.paused_observers import run_observers
 from tests.support.program import Program, program
 from tests.support.scripted_type import Thing, World
 
@@ -40,14 +43,22 @@ class SlowThing(Thing):
         return super().observe(calls)
 
 
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
+    return {}
+
+
 @pytest.fixture
-async def unobserved(
-    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Program]:
+def unobserved(things_in_own_project: Program) -> Program:
     """A program whose observer does not run, so that tests run their own."""
-    monkeypatch.setattr(Observer, "run", lambda self, stop: stop.wait())
-    async with program(database_url, types=[Thing(world)]) as running:
-        yield running
+    return things_in_own_project
+
+
+@pytest.fixture
+async def run(database_url: str, world: World) -> AsyncIterator[Program]:
+    with run_observers():
+        async with program(database_url, QUICK, types=[Thing(world)]) as running:
+            yield running
 
 
 async def request(run: Program) -> str:

@@ -1,24 +1,22 @@
 """Budgets of requests to providers, and pauses after failures, which all processes share."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engine import request_budget
-from engine.types.registry import TypeRegistry
 from engine.work.completion_observer import CompletionObserver
 from engine.work.observer import Observer
 from engine.work.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.support.changes import thing as simple
+from tests.support.completions import pause_completion_observers
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
-from tests.support.program import Http, Json, Program, eventually, program
-from tests.support.scripted_type import Thing, World
+from tests.support.paused_observers import paused_observer
+from tests.support.program import Http, Json, Program, eventually
 
-#: The resource types of a program, by its URL.
-REGISTRY: dict[str, TypeRegistry] = {}
 DUE = """
 update observation_schedule set next_at = now() - interval '1s'
  where next_at is not null and deferred is null
@@ -38,7 +36,7 @@ update provider_budget
 """
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
@@ -54,27 +52,21 @@ def requests_at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return change
 
 
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Iterator[Mapping[str, Any]]:
+    with pause_completion_observers():
+        yield HTTP_SETTINGS
+
+
 @pytest.fixture
-async def run(
-    database_url: str, world: World, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Program]:
+def run(things_in_own_project: Program) -> Program:
     """A program whose observers do not run, so that tests run their own."""
-    found: list[TypeRegistry] = []
-
-    async def keep_registry(self: Observer, stop: asyncio.Event) -> None:
-        found.append(self._registry)
-        await stop.wait()
-
-    monkeypatch.setattr(Observer, "run", keep_registry)
-    monkeypatch.setattr(CompletionObserver, "run", lambda self, stop: stop.wait())
-    async with program(database_url, HTTP_SETTINGS, types=[Thing(world)]) as running:
-        (REGISTRY[running.url],) = found
-        yield running
+    return things_in_own_project
 
 
 def observer_of(run: Program, per_minute: float = 0.0) -> Observer:
     endpoints = ProviderEndpoints(run.database, RequestRates(per_minute), lambda: 0.0)
-    return Observer(run.database, REGISTRY[run.url], endpoints=endpoints)
+    return Observer(run.database, paused_observer(run)[0], endpoints=endpoints)
 
 
 async def create(
@@ -94,15 +86,15 @@ def states(drift: Json) -> Mapping[str, str]:
     return {one["resource_name"]: one["state"] for one in drift["resources"]}
 
 
-async def paused_endpoints(run: Program, project: str = "p") -> list[Json]:
+async def paused_endpoints(run: Program, project: str = "") -> list[Json]:
     """The endpoints that make a project wait, from its usage."""
-    _, found = await Http(run.session, run.url, project).call("GET", "/usage")
+    _, found = await Http(run.session, run.url, project or run.project).call("GET", "/usage")
     return list(found["paused"])
 
 
-async def requested_endpoints(run: Program, project: str = "p") -> list[Json]:
+async def requested_endpoints(run: Program, project: str = "") -> list[Json]:
     """The endpoints that got requests of a project today, from its usage."""
-    _, found = await Http(run.session, run.url, project).call("GET", "/usage")
+    _, found = await Http(run.session, run.url, project or run.project).call("GET", "/usage")
     return list(found["endpoints"])
 
 
@@ -240,7 +232,7 @@ async def test_projects_take_turns(run: Program, things: Things) -> None:
     observer = observer_of(run, 12.0)
     await observer.observe_due()
     turns = await run.database.pool.fetchval("select state -> 'turns' from provider_budget")
-    assert {key: count for key, (_, count) in turns.items()} == {"p": 2, "other": 2}
+    assert {key: count for key, (_, count) in turns.items()} == {run.project: 2, "other": 2}
     await continue_deferred(run, observer)
     assert (await drift_of(other))["paused"] == []
     assert (await drift_of(run))["paused"][0]["resources"] == 4
@@ -350,7 +342,7 @@ async def test_operations_that_wait_for_a_list_share_the_budget(
 
     await eventually(waits)
     endpoints = ProviderEndpoints(run.database, RequestRates(SLOW), lambda: 0.0)
-    observer = CompletionObserver(run.database, REGISTRY[run.url], endpoints=endpoints)
+    observer = CompletionObserver(run.database, paused_observer(run)[0], endpoints=endpoints)
     due = "update completion_request set next_at = now() - interval '1s'"
     things.requests.clear()
     for _ in range(3):
