@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from engine.types.contract import Failed, Wait
 from tests.support.changes import (
     LONG_WAIT,
@@ -13,6 +15,11 @@ from tests.support.changes import (
 )
 from tests.support.program import Program, eventually, program
 from tests.support.scripted_type import Thing, World
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 class TestCancel:

@@ -4,8 +4,9 @@ what is stored.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.words import Json
-from tests.support.program import Program, program
+from tests.support.program import Program
 
 
 @dataclass
@@ -79,8 +80,8 @@ class Machine(ResourceType):
     )
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
-        self.constraints = (Flavor(catalogue), Region())
+        self.flavor = Flavor(catalogue)
+        self.constraints = (self.flavor, Region())
 
     def create(self, call: Call) -> Outcome:
         return Done("machine")
@@ -95,16 +96,26 @@ class Machine(ResourceType):
         return None if physical_id == "there" else "there is no such machine"
 
 
-@pytest.fixture
-async def catalogue() -> Catalogue:
-    return Catalogue()
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {"engine.constraint_timeout": "1s"}
+
+
+@pytest.fixture(scope="module")
+def shared_types() -> Sequence[Machine]:
+    return [Machine(Catalogue())]
 
 
 @pytest.fixture
-async def run(database_url: str, catalogue: Catalogue) -> AsyncIterator[Program]:
-    patience = {"engine.constraint_timeout": "1s"}
-    async with program(database_url, patience, types=[Machine(catalogue)]) as run:
-        yield run
+def catalogue(shared_types: Sequence[Machine]) -> Catalogue:
+    (only,) = shared_types
+    only.flavor.catalogue = Catalogue()
+    return only.flavor.catalogue
+
+
+@pytest.fixture
+def run(in_own_project: Program, catalogue: Catalogue) -> Program:
+    return in_own_project
 
 
 def machine(**properties: Json) -> Json:
@@ -160,7 +171,7 @@ async def test_all_errors_are_reported_with_their_place_and_nothing_is_stored(
     # Each value once, with the project that validates it.
     values = [value for value, _, _ in catalogue.checked]
     assert sorted(values) == ["bad", "huge", "hush-hush", "odd", "small", "tiny"]
-    assert {project for _, project, _ in catalogue.checked} == {"p"}
+    assert {project for _, project, _ in catalogue.checked} == {run.project}
 
 
 async def test_valid_values_are_accepted_and_unknown_ones_are_not_validated(

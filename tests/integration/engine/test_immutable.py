@@ -1,14 +1,14 @@
 """Immutable parameters and properties: a change is refused, at once or when the value is known."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 
 import pytest
 
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.words import Json
-from tests.support.program import Program, program, resource, template
+from tests.support.program import Program, resource, template
 
 
 class Disk(ResourceType):
@@ -30,10 +30,14 @@ class Disk(ResourceType):
         return Done(None)
 
 
+@pytest.fixture(scope="module")
+def shared_types() -> Sequence[ResourceType]:
+    return [Disk()]
+
+
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, types=[Disk()]) as run:
-        yield run
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def disk(**properties: Json) -> Json:

@@ -1,5 +1,7 @@
 """Templates of Headgate's own version through snapshots, exports, adoptions and previews."""
 
+import pytest
+
 from tests.support.changes import expect_error, thing, until_complete, until_deleted, until_status
 from tests.support.program import Json, Program
 from tests.support.scripted_type import World
@@ -13,6 +15,11 @@ resources:
   one: {type: "Test::Thing", for_each: {get_param: sizes}, properties: {size: "${each.value}"}}
 outputs: {sizes: {value: "${shown}"}}
 """
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 def template(sizes: Json = None, **more: Json) -> Json:

@@ -1,8 +1,9 @@
 """Physical IDs and names of members, which readers can see, contain no secret."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -11,7 +12,7 @@ from aiohttp import web
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Stopped, Wait
 from engine.work.secret_propagation import REFUSED_ID
-from tests.support.program import Json, Program, program
+from tests.support.program import Json, Program
 from tests.support.secret_search import SecretSearch, rows_of
 
 FORMS: Mapping[str, Callable[[str], str]] = {
@@ -82,16 +83,24 @@ async def echo_service() -> AsyncIterator[tuple[str, list[str]]]:
         await runner.cleanup()
 
 
-@pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    settings = {
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return {
         "resource_types.http.enabled": True, "resource_types.http.allow": ["127.0.0.0/8"],
         "resource_types.command.enabled": True, "resource_types.command.run_as": "server",
         "resource_types.command.programs": [
             {"path": "/bin/sh", "projects": ["*"], "arguments": ["**"]}],
     }  # fmt: skip
-    async with program(database_url, settings, types=[NamedType()]) as run:
-        yield run
+
+
+@pytest.fixture(scope="module")
+def shared_types() -> Sequence[ResourceType]:
+    return [NamedType()]
+
+
+@pytest.fixture
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 SECRET: Json = {"get_param": "p"}

@@ -1,12 +1,12 @@
 """Secrets in messages of types, and values that become hidden or are no longer hidden."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 
 import pytest
 
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, ResourceType
-from tests.support.program import Json, Program, eventually, program
+from tests.support.program import Json, Program, eventually
 from tests.support.secret_search import SecretSearch, rows_of
 
 NESTED = """
@@ -56,10 +56,14 @@ def search() -> SecretSearch:
     return SecretSearch()
 
 
+@pytest.fixture(scope="module")
+def shared_types() -> Sequence[ResourceType]:
+    return [LeakingType(), UnstorableType()]
+
+
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, types=[LeakingType(), UnstorableType()]) as server:
-        yield server
+def run(in_own_project: Program) -> Program:
+    return in_own_project
 
 
 def hidden(resources: Json, **more: Json) -> Json:

@@ -14,6 +14,11 @@ from tests.support.ports import free_port
 from tests.support.program import Json, Program, eventually, program, template
 
 
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
 def stack_of() -> Json:
     return {
         "script": SCRIPT,
