@@ -270,9 +270,9 @@ async def test_the_event_of_a_day_reaches_the_stream(run: Program) -> None:
         ("?from=2024-01-01&to=2026-01-01", "from"),
     ],
 )
-async def test_wrong_days_are_refused(running: Program, query: str, place: str) -> None:
+async def test_wrong_days_are_refused(in_own_project: Program, query: str, place: str) -> None:
     for path in ("/usage", "/usage.csv"):
-        status, document = await running.call("GET", path + query)
+        status, document = await in_own_project.call("GET", path + query)
         assert (status, document["error"]["place"]) == (400, place), document
         assert document["error"]["remedy"]
 

@@ -1,15 +1,17 @@
 """Copied or moved ciphertext is not decrypted; damaged ciphertext fails its own stack only."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 
 from engine.store.connection import connect
 from tests.support.keys import KEYRING
 from tests.support.program import Program, resource, template
-from tests.support.receiver import Receiver, until
+from tests.support.receiver import Receiver, running_receiver, until
 
 Json = Any
 SECRET = "beta-HIDDEN-MARK"
@@ -36,6 +38,28 @@ DAMAGE = r"""
 update {0} set {1} = regexp_replace({1}::text, '("\$sealed:[^"]*": "[^"]{{8}})....', '\1AAAA', 'g')::jsonb
  where stack_id = (select id from stack where name = $1) and {1}::text like '%$sealed:%'
 """
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+@pytest.fixture
+def database_url(running: Program) -> str:
+    return running.database.connector.url
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def other_receiver() -> AsyncIterator[Receiver]:
+    async with running_receiver() as one:
+        yield one
 
 
 async def create_stack(running: Program, name: str, **more: Json) -> None:
