@@ -1,13 +1,14 @@
 """Answers over AMQP are handled as over other channels, and are never lost."""
 
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar
 from uuid import UUID
 
 import aiormq
 import orjson
 import pytest
+import pytest_asyncio
 from aio_pika.abc import AbstractIncomingMessage
 from pamqp.commands import Basic
 from pamqp.common import FieldTable
@@ -15,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from channels.amqp.answer_queue import Answers
-from tests.integration.amqp.conftest import AmqpClient, subscribe
+from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import put, thing
 from tests.support.program import Json, Program, eventually, program
@@ -25,6 +26,23 @@ from tests.support.scripted_type import Thing, World
 
 RULE = {"hooks": [{"at": "a", "on": "pre-create"}]}
 WAITING = "headgate.hook.waiting"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_amqp(rabbit: Rabbit) -> AsyncIterator[AmqpClient]:
+    """For tests that leave no message in its queues."""
+    async with running_client(rabbit) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def things_settings(rabbit: Rabbit, shared_amqp: AmqpClient) -> Mapping[str, Any]:
+    return {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **shared_amqp.settings}
+
+
+@pytest.fixture
+def shared_run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
 
 
 async def audit_log(run: Program, hook: str) -> list[Json]:
@@ -102,20 +120,20 @@ async def test_data_progress_and_patches(run: Program, amqp: AmqpClient, world: 
     ],
 )
 async def test_an_invalid_answer_is_moved_to_the_refused_queue(
-    run: Program, amqp: AmqpClient, body: bytes | Json, reason: str
+    shared_run: Program, shared_amqp: AmqpClient, body: bytes | Json, reason: str
 ) -> None:
-    await subscribe(run, amqp, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=RULE)
-    notice = await amqp.next()
+    await subscribe(shared_run, shared_amqp, events=[WAITING])
+    await shared_run.create("s", {"a": thing()}, environment=RULE)
+    notice = await shared_amqp.next()
     if isinstance(body, dict):
         body = orjson.dumps(body | {"token": orjson.loads(notice.body)["data"]["token"]})
-    await amqp.publish(notice.correlation_id, body, reply=False)
-    refused = await amqp.next(f"answers.{amqp.name}.refused")
+    await shared_amqp.publish(notice.correlation_id, body, reply=False)
+    refused = await shared_amqp.next(f"answers.{shared_amqp.name}.refused")
     assert reason in str(refused.headers["headgate-reason"])
     assert refused.body == body
-    (hook,) = await run.waiting_hooks("s")
-    assert await audit_log(run, hook["id"]) == []
-    assert (await amqp.answer(notice))["accepted"]
+    (hook,) = await shared_run.waiting_hooks("s")
+    assert await audit_log(shared_run, hook["id"]) == []
+    assert (await shared_amqp.answer(notice))["accepted"]
 
 
 @pytest.mark.parametrize(
@@ -166,11 +184,15 @@ class EncodedProperties(Basic.Properties):
     ids=["text", "time", "headers"],
 )
 async def test_a_message_that_cannot_be_decoded_stops_no_other(
-    run: Program, amqp: AmqpClient, rabbit: Rabbit, encoded: bytes, monkeypatch: pytest.MonkeyPatch
+    shared_run: Program,
+    shared_amqp: AmqpClient,
+    rabbit: Rabbit,
+    encoded: bytes,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await subscribe(run, amqp, events=[WAITING])
-    await run.create("s", {"a": thing()}, environment=RULE)
-    notice = await amqp.next()
+    await subscribe(shared_run, shared_amqp, events=[WAITING])
+    await shared_run.create("s", {"a": thing()}, environment=RULE)
+    notice = await shared_amqp.next()
     monkeypatch.setattr(EncodedProperties, "encoded", encoded)
     connection = await aiormq.connect(rabbit.url)
     try:
@@ -180,10 +202,10 @@ async def test_a_message_that_cannot_be_decoded_stops_no_other(
         )
     finally:
         await connection.close()
-    refused = await amqp.next(f"answers.{amqp.name}.refused")
+    refused = await shared_amqp.next(f"answers.{shared_amqp.name}.refused")
     assert refused.headers["headgate-reason"] == "the correlation id is not the id of a hook"
-    assert (await amqp.answer(notice))["accepted"]
-    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert (await shared_amqp.answer(notice))["accepted"]
+    assert await shared_run.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def test_queues_that_exist_with_other_arguments_are_used_as_they_are(
