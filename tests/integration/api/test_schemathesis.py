@@ -59,7 +59,7 @@ CHECKS = {
 }
 #: Reads first, deletions last.
 ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
-EXAMPLES = 12
+EXAMPLES = 8
 BOUNDS = settings(
     max_examples=EXAMPLES,
     derandomize=True,

@@ -1,53 +1,56 @@
 """Hooks with `watch`: their resource is observed while they wait, and a change asks again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 import pytest
+import pytest_asyncio
 
 from engine.hooks.hook_watch import MAX_RENEWALS
-from engine.types.registry import TypeRegistry
 from engine.work.hook_watch import HookWatch
 from engine.work.observer import Observer
 from tests.support.changes import error_text
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
+from tests.support.paused_observers import paused_observer
 from tests.support.program import Json, Program, program, template
 
-#: The resource types of a program, by its URL.
-REGISTRY: dict[str, TypeRegistry] = {}
 WATCHED: Json = {"hooks": [{"at": "a", "on": "pre-update", "watch": True}]}
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def things() -> AsyncIterator[Things]:
     async with serve_things() as service:
         yield service
 
 
-@pytest.fixture(autouse=True)
-def kept_observers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def paused_hook_watches(paused_observers: None) -> Iterator[None]:
     """The observers of programs do not run, so that tests run their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HookWatch, "run", lambda self, stop: stop.wait())
+        yield
 
-    async def keep(self: Observer, stop: asyncio.Event) -> None:
-        REGISTRY["last"] = self._registry
-        await stop.wait()
 
-    monkeypatch.setattr(Observer, "run", keep)
-    monkeypatch.setattr(HookWatch, "run", lambda self, stop: stop.wait())
+@pytest.fixture(scope="module")
+def shared_settings() -> Mapping[str, Any]:
+    return HTTP_SETTINGS
 
 
 @pytest.fixture
-async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, HTTP_SETTINGS) as running:
-        yield running
+def run(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+def observer_of(run: Program) -> Observer:
+    return Observer(run.database, paused_observer(run)[0])
 
 
 async def look(run: Program, *, again: bool = True) -> int:
     """Observe what the watched hooks show; return their number. again: not only those that are
     due."""
-    observer = Observer(run.database, REGISTRY["last"])
+    observer = observer_of(run)
     if again:
         due = "update hook set opened_at = now() - interval '1h', watched_at = null"
         await run.database.pool.execute(f"{due} where state = 'waiting'")
@@ -172,11 +175,11 @@ async def test_an_object_that_always_changes_ends_the_renewals(
 async def test_two_observers_replace_a_hook_once(run: Program, things: Things) -> None:
     _, object_id = await waiting(run, things)
     things.objects[object_id]["size"] = 7
-    watches = [Observer(run.database, REGISTRY["last"]).hook_watch for _ in range(3)]
+    watches = [observer_of(run).hook_watch for _ in range(3)]
     due = "update hook set opened_at = now() - interval '1h' where state = 'waiting'"
     await run.database.pool.execute(due)
     assert sum(await asyncio.gather(*(one.make_due() for one in watches))) == 1
-    observe_page = Observer(run.database, REGISTRY["last"])
+    observe_page = observer_of(run)
     await observe_page.observe_due()
     stack_id = await run.database.pool.fetchval("select id from stack")
     await asyncio.gather(*(one.renew([stack_id]) for one in watches))
@@ -196,11 +199,10 @@ async def test_a_newer_change_closes_the_new_hook(run: Program, things: Things) 
     assert closed["state"] == "superseded"
 
 
-async def test_rules_of_the_operator_and_of_templates_watch(
-    database_url: str, things: Things
-) -> None:
+async def test_rules_of_the_operator_and_of_templates_watch(database_url: str) -> None:
     rules = [{"on": ["pre-update"], "at": "b", "watch": True}]
-    async with program(database_url, HTTP_SETTINGS | {"hooks.rules": rules}) as run:
+    settings = HTTP_SETTINGS | {"hooks.rules": rules}
+    async with serve_things() as things, program(database_url, settings) as run:
         hooks = [{"on": "pre-update", "watch": True}]
         await run.create("s", {name: thing(things) for name in "ab"})
         assert await run.until_ended("s") == "CREATE_COMPLETE"
