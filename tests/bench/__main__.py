@@ -17,6 +17,7 @@ from typing import Any
 import uvloop
 
 from tests.bench import compare, figures, hot_path, machine
+from tests.bench.capacity import capacity
 from tests.bench.change import change
 from tests.bench.channels import deliveries
 from tests.bench.create import create
@@ -46,12 +47,13 @@ PARTS: Mapping[str, Callable[[Run], Awaitable[None]]] = {
     "tree": trees,
     "restart": restarts,
     "observe": observe,
+    "capacity": capacity,
     "language": language,
     "dashboard": graph,
     "openstack": openstack,
 }
-#: Parts of a run that names none: all that need nothing but `make setup`.
-USUAL = tuple(name for name in PARTS if name != "openstack")
+#: Parts of a run that names none. The others have documents of their own, see CONTRIBUTING.md.
+USUAL = tuple(name for name in PARTS if name not in ("capacity", "openstack"))
 DEFAULT = ROOT / "build" / "bench.json"
 
 
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all but openstack"
+        "parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all but capacity and openstack"
     )
     parser.add_argument("--rounds", type=int, default=5, help="runs of each small size")
     parser.add_argument(

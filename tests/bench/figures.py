@@ -62,6 +62,7 @@ MEASURES: Mapping[str, Measure] = {
     "behind": Measure("stream lag", "s", Better.LOWER),
     "requests": Measure("requests", "", Better.LOWER),
     "tokens": Measure("tokens", "", Better.LOWER),
+    "commits": Measure("commits", "", Better.LOWER),
     "keystone": Measure("to Keystone", "", Better.LOWER),
     "nova": Measure("to Nova", "", Better.LOWER),
     "neutron": Measure("to Neutron", "", Better.LOWER),

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench import figures, hot_path, plots, summary
+from tests.bench import capacity_tables, figures, hot_path, plots, summary
 from tests.bench.figures import BadDocument
 
 Json = Any
@@ -37,13 +37,32 @@ class Places:
 
     @property
     def openstack(self) -> Path:
-        """The figures on a real OpenStack, which are measured on a machine of their own."""
+        """The figures on a real OpenStack."""
         return self.root / "docs" / "figures-openstack.json"
 
     @property
     def comparison(self) -> Path:
         """The page with these figures."""
         return self.root / "docs" / "explanation" / "comparison.md"
+
+    @property
+    def capacity(self) -> Path:
+        """The figures of many engines on one database."""
+        return self.root / "docs" / "figures-capacity.json"
+
+    @property
+    def capacity_page(self) -> Path:
+        """The page with these figures."""
+        return self.root / "docs" / "explanation" / "capacity.md"
+
+    @property
+    def own_documents(self) -> Sequence[tuple[Path, Path, summary.Block]]:
+        """Documents of figures that are measured by themselves, each with its page and its
+        block."""
+        return (
+            (self.openstack, self.comparison, summary.openstack),
+            (self.capacity, self.capacity_page, capacity_tables.tables),
+        )
 
     @property
     def charts(self) -> Path:
@@ -108,9 +127,9 @@ def generated(places: Places, document: Json) -> dict[Path, str]:
     pages = {
         page: summary.with_block(page, block(document)) for page, block in places.pages.items()
     }
-    if places.openstack.exists():
-        block = summary.openstack(figures.read(places.openstack))
-        pages[places.comparison] = summary.with_block(places.comparison, block)
+    for source, page, block in places.own_documents:
+        if source.exists():
+            pages[page] = summary.with_block(page, block(figures.read(source)))
     charts = {places.charts / name: text for name, text in plots.draw_all(measured).items()}
     return pages | charts
 
