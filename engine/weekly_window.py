@@ -15,6 +15,8 @@ KEYS = ("days", "from", "to", "timezone")
 EXAMPLE = 'Write {days: [mon-fri], from: "22:00", to: "04:00", timezone: Europe/Berlin}.'
 MINUTES = 24 * 60
 _TIME = re.compile(r"([01]\d|2[0-4]):([0-5]\d)", re.ASCII)
+#: Files among those of time zones that mean something else on each machine, or count leap seconds.
+_NOT_IANA = re.compile(r"(localtime|posixrules)$|(posix|right)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def read_timezone(value: Json, place: str, findings: Findings) -> str:
     if value is None:
         return "UTC"
     try:
-        if not isinstance(value, str):
+        if not isinstance(value, str) or _NOT_IANA.match(value):
             raise ValueError
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):

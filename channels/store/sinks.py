@@ -26,6 +26,7 @@ from channels.store.subscription_events import (
     SubscriptionEventKind,
     record_subscription_events,
 )
+from engine.errors import Invalid
 from engine.store.connection import Connection
 from engine.store.stacks.stack_locks import lock_stacks
 from engine.words import Json
@@ -213,11 +214,15 @@ def _is_immediate(sink: Mapping[str, Json]) -> bool:
 
 def _schedule(sink: Mapping[str, Json]) -> dict[str, Json]:
     """Quiet hours and digest as they are stored; without any, the IDs of sinks are those of earlier
-    releases."""
-    declared = {
-        "quiet_hours": stored_quiet_hours(sink.get("quiet_hours")),
-        "digest": stored_digest(sink.get("digest")),
-    }
+    releases. If this system does not know their time zone, they stay as they are declared, and each
+    delivery of this sink fails with that reason."""
+    try:
+        declared = {
+            "quiet_hours": stored_quiet_hours(sink.get("quiet_hours")),
+            "digest": stored_digest(sink.get("digest")),
+        }
+    except Invalid:
+        return {name: sink[name] for name in ("quiet_hours", "digest") if sink.get(name)}
     return {name: one.as_section() for name, one in declared.items() if one is not None}
 
 

@@ -218,7 +218,7 @@ class Worker:
         overdue = 0
         while True:
             if self._many_stacks or not self._queue:
-                await self._gather()
+                await self._gather(stop)
             self._wake.clear()
             batch, alone = self._queue.take()
             want = 0 if alone or stop.is_set() else self._free_capacity()
@@ -237,7 +237,7 @@ class Worker:
                 return
             overdue = await self._sleep(advanced, overdue)
 
-    async def _gather(self) -> None:
+    async def _gather(self, stop: asyncio.Event) -> None:
         """Let due work accumulate after a claim: see claim_pace.py. The steps of a claim with nodes
         of one stack, or of a full one, are written at once.
         """
@@ -246,7 +246,9 @@ class Worker:
         try:
             if (seconds := self._pace.seconds_to_write(now())) > 0:
                 await asyncio.sleep(seconds)
-            if not self._queue and (seconds := self._pace.seconds_to_claim(now())) > 0:
+            if self._queue or stop.is_set():
+                return
+            if (seconds := self._pace.seconds_to_claim(now())) > 0:
                 self._wake.clear()
                 await self._wake.wait(seconds)  # steps to write end it
         finally:

@@ -73,8 +73,8 @@ async def shared_program(
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def in_own_project(shared_program: SharedProgram) -> AsyncIterator[Program]:
-    """A program that the tests of a module share, with a project for each test: for tests that only
-    send requests and read tables, which are as empty as in a new database."""
+    """A program that the tests of a module share. Each test has a project of its own, and tables
+    that are as empty as in a new database."""
     async with shared_program.in_own_project() as run:
         yield run
 

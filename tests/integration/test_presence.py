@@ -72,8 +72,10 @@ async def test_a_report_returns_the_number_of_other_engines_with_a_label_of_its_
         assert await report(conn, own) == 0
         for number, roles in enumerate((("engine", "purge"), ("engine",), ("api",)), start=1):
             await report(conn, process(number, *roles))
-        elsewhere = Process(UUID(int=4), "h4", ("engine",), PERIOD, PROGRAM, labels=("region=us",))
-        assert await report(conn, elsewhere) == 0
+        other_label = Process(
+            UUID(int=4), "h4", ("engine",), PERIOD, PROGRAM, labels=("region=us",)
+        )
+        assert await report(conn, other_label) == 0
         assert await report(conn, own) == 2
     await age(database, 2, 3 * PERIOD)
     counts: list[int] = []

@@ -39,5 +39,5 @@ def run_observers() -> Iterator[None]:
 
 def paused_observer(run: Program) -> tuple[TypeRegistry, PolicyRules]:
     """The resource types of the program, and the rules of its operator."""
-    (found,) = [one for one in _paused if one._database is run.database]
+    found = [one for one in _paused if one._database is run.database][-1]
     return found._registry, found._policies

@@ -18,13 +18,16 @@ _OWN = 100
 def free_port() -> int:
     """A port on which no server listens, and which no other process of tests gets meanwhile. This
     process gets it again after 99 others: its server must listen by then."""
-    return next(_free_ports(os.getpid()))
+    for port in itertools.islice(_own_ports(os.getpid()), _OWN):
+        if is_free(port):
+            return port
+    raise RuntimeError("servers listen on all ports of this process of tests; stop some of them")
 
 
 @functools.cache
-def _free_ports(pid: int) -> Iterator[int]:
+def _own_ports(pid: int) -> Iterator[int]:
     """pid: of this process; one that is forked has ports of its own."""
-    return filter(is_free, itertools.cycle(_reserve()))
+    return itertools.cycle(_reserve())
 
 
 def _reserve() -> range:

@@ -33,8 +33,12 @@ class SharedProgram:
         """tables: those to empty after each test."""
         self._run = run
         deletes = (f'delete from "{name}";' for name in tables)
-        # Triggers and foreign keys are not needed, because nothing stays.
-        self._delete_all = f"set local session_replication_role = replica; {''.join(deletes)}"
+        # Triggers and foreign keys are not needed, because nothing stays. Transactions of the
+        # program lock stacks first, too.
+        self._delete_all = (
+            "set local session_replication_role = replica;"
+            f" select from stack order by id for update; {''.join(deletes)}"
+        )
 
     @asynccontextmanager
     async def in_own_project(self) -> AsyncIterator[Program]:
@@ -57,7 +61,11 @@ class SharedProgram:
     async def _delete(self) -> bool:
         try:
             await self._run.database.pool.execute(self._delete_all)
-        except asyncpg.DeadlockDetectedError:
+        except (
+            asyncpg.DeadlockDetectedError,
+            asyncpg.LockNotAvailableError,
+            asyncpg.QueryCanceledError,
+        ):
             return False
         return True
 

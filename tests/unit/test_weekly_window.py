@@ -80,6 +80,10 @@ def test_a_window_is_shown_as_it_is_written() -> None:
         ({"from": "22:00", "to": "23:00", "timezone": "Europe"}, "w.timezone", "not a",
          "UTC"),
         ({"from": "22:00", "to": "23:00", "timezone": 2}, "w.timezone", "not a known", "UTC"),
+        ({"from": "22:00", "to": "23:00", "timezone": "localtime"}, "w.timezone", "not a known",
+         "UTC"),
+        ({"from": "22:00", "to": "23:00", "timezone": "right/UTC"}, "w.timezone", "not a known",
+         "UTC"),
         ({"from": "22:00", "to": "23:00", "zone": "UTC"}, "w.zone", "not a known key", "timezone"),
     ],
 )  # fmt: skip

@@ -71,13 +71,13 @@ def _sink(item: Json, place: str, findings: Findings) -> EventSink | None:
     quiet_hours, digest = item.get(QUIET_HOURS), item.get(DIGEST)
     read_window(quiet_hours, f"{place}.{QUIET_HOURS}", findings)
     read_digest_period(digest, f"{place}.{DIGEST}", findings)
-    waits = [key for key in (QUIET_HOURS, DIGEST) if item.get(key) is not None]
-    ordered = item.get("ordered", not waits)
+    holding = [key for key in (QUIET_HOURS, DIGEST) if item.get(key) is not None]
+    ordered = item.get("ordered", not holding)
     if not isinstance(ordered, bool):
         findings.add(f"{place}.ordered", "must be true or false", "Leave it out for true.")
     elif ordered:
         reason = "is not possible for a subscription with ordered deliveries"
-        for key in waits:
+        for key in holding:
             findings.add(f"{place}.{key}", reason, "Set ordered to false, or leave it out.")
     if len(findings.all) > before:
         return None

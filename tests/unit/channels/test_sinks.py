@@ -1,4 +1,4 @@
-"""The events that the sinks of an environment get."""
+"""The sinks of an environment as they are stored, and the events that they get."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -7,7 +7,7 @@ import pytest
 
 from channels.selection import Selection, Traits
 from channels.store.records import SubscriptionRecord
-from channels.store.sinks import SinkChanges
+from channels.store.sinks import SinkChanges, _sinks
 
 STACK, SINK = UUID(int=1), UUID(int=2)
 ROOT = Traits("p", "headgate.stack.update.completed", STACK, "s")
@@ -46,3 +46,19 @@ def test_without_a_change_a_sink_gets_events_until_it_is_dropped() -> None:
         assert SinkChanges().includes(one, NESTED, 2) is expected
     assert SinkChanges().includes(sink(removed_at_sequence=5), ROOT, 4)
     assert not SinkChanges().includes(sink(removed_at_sequence=5), ROOT, 5)
+
+
+def test_a_time_zone_that_this_system_does_not_know_concerns_its_sink_alone() -> None:
+    """It stays as it is declared; its deliveries fail with the reason."""
+    night = {"from": "22:00", "to": "07:00", "timezone": "Mars/Base"}
+    plain = {"type": "webhook", "target": "https://example.org/"}
+    people = {"type": "slack", "target": "https://example.org/", "quiet_hours": night}
+    daily = people | {"quiet_hours": None, "digest": {"every": "daily", "timezone": "Mars/Base"}}
+    row = {
+        "stack_id": STACK, "project": "p", "sinks": [plain, people, daily], "owner": "ann",
+        "owner_id": "", "owner_roles": [],
+    }  # fmt: skip
+    first, second, third = _sinks(row)
+    assert "quiet_hours" not in first and "digest" not in first and first["ordered"] is True
+    assert (second["quiet_hours"], second["ordered"]) == (night, False)
+    assert (third["digest"], third["ordered"]) == (daily["digest"], False)
