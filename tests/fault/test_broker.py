@@ -125,6 +125,13 @@ async def test_a_broker_that_is_killed(
 
 async def test_a_broker_that_hangs(run: Program, damaged_broker: Rabbit, amqp: AmqpClient) -> None:
     await change_stacks(run, 0)
+
+    async def has_message() -> bool:
+        declared = await amqp.channel.declare_queue(amqp.queue.name, passive=True)
+        return bool(declared.declaration_result.message_count)
+
+    # A broker that hangs before it has accepted the connection is another fault.
+    await eventually(has_message)
     damaged_broker.send_signal(signal.SIGSTOP)
     try:
         await change_stacks(run, 1)

@@ -19,23 +19,28 @@ from tests.support.ports import free_port
 from tests.support.program import Http, ServerProcess, eventually, resource
 
 COUNT = 2
-METRICS_PORT = free_port()
-SETTINGS = f"""
+SETTINGS = """
 [engine]
 lease = "2s"
 poll = "1s"
 [metrics]
-address = "127.0.0.1:{METRICS_PORT}"
+address = "127.0.0.1:{port}"
 """
 HOOKS = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
 
 
 @pytest.fixture
-def server() -> Iterator[ServerProcess]:
+def metrics_port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def server(metrics_port: int) -> Iterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs as another account
-        process = ServerProcess(folder, settings=SETTINGS, processes=COUNT)
+        settings = SETTINGS.format(port=metrics_port)
+        process = ServerProcess(folder, settings=settings, processes=COUNT)
         process.start()
         try:
             yield process
@@ -67,10 +72,10 @@ async def until_ended(*of: int) -> None:
     await eventually(ended)
 
 
-async def scrape() -> str:
+async def scrape(metrics_port: int) -> str:
     async with (
         aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{METRICS_PORT}/metrics") as response,
+        session.get(f"http://127.0.0.1:{metrics_port}/metrics") as response,
     ):
         assert response.status == 200
         return await response.text()
@@ -190,7 +195,7 @@ async def test_a_terminal_interrupt_of_all_processes_stops_them_in_order(
 
 
 async def test_each_process_accepts_connections_of_the_shared_address(
-    server: ServerProcess,
+    server: ServerProcess, metrics_port: int
 ) -> None:
     await pids(server)
     async with new_session() as session:
@@ -199,22 +204,28 @@ async def test_each_process_accepts_connections_of_the_shared_address(
         async def all_answered() -> bool:
             await http.call("GET", "/stacks")
             counted = re.findall(
-                r'^headgate_requests_total\{.*process="(\d+)".*\} [1-9]', await scrape(), re.M
+                r'^headgate_requests_total\{.*process="(\d+)".*\} [1-9]',
+                await scrape(metrics_port),
+                re.M,
             )
             return set(counted) == {str(number + 1) for number in range(COUNT)}
 
         await eventually(all_answered)
 
 
-async def test_a_scrape_has_the_metrics_of_all_processes(server: ServerProcess) -> None:
+async def test_a_scrape_has_the_metrics_of_all_processes(
+    server: ServerProcess, metrics_port: int
+) -> None:
     before = await pids(server)
 
     async def up(expected: dict[str, str]) -> bool:
-        found = re.findall(r'^headgate_process_up\{process="(\d+)"\} (\S+)', await scrape(), re.M)
+        found = re.findall(
+            r'^headgate_process_up\{process="(\d+)"\} (\S+)', await scrape(metrics_port), re.M
+        )
         return dict(found) == expected
 
     assert await up({"1": "1.0", "2": "1.0"})
-    text = await scrape()
+    text = await scrape(metrics_port)
     assert len(re.findall(r"^headgate_hooks_waiting ", text, re.M)) == 1
     assert len(re.findall(r"^# TYPE headgate_nodes_total ", text, re.M)) == 1
     os.kill(before[2], signal.SIGSTOP)  # it does not answer

@@ -1,8 +1,10 @@
 """Tests and their servers get ports that no other process of tests gets at the same time."""
 
+import ast
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.support.ports import free_port
 
@@ -43,4 +45,18 @@ def test_a_port_on_which_a_server_listens_is_left_out() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", first))
         server.listen()
-        assert first not in {free_port() for _ in range(150)}
+        assert first not in {free_port() for _ in range(300)}
+
+
+def test_no_module_takes_a_port_when_it_is_imported() -> None:
+    """Its server would start much later, when the process has given the port to another one."""
+    early = [
+        f"{path}:{statement.lineno}"
+        for path in Path(__file__).parents[1].rglob("*.py")
+        if "free_port()" in (text := path.read_text())
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr)
+        for one in ast.walk(statement)
+        if isinstance(one, ast.Call) and ast.unparse(one.func).endswith("free_port")
+    ]
+    assert early == []

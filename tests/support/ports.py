@@ -12,12 +12,13 @@ from collections.abc import Iterator
 #: more on Linux): otherwise one of them may take a port before its server listens.
 _PORTS = range(10_000, 21_000)
 #: Ports that one process uses in turn.
-_OWN = 100
+_OWN = 250
 
 
 def free_port() -> int:
     """A port on which no server listens, and which no other process of tests gets meanwhile. This
-    process gets it again after 99 others: its server must listen by then."""
+    process gets it again after 249 others: its server must listen by then. So tests call it when
+    they run, not when their module is imported."""
     for port in itertools.islice(_own_ports(os.getpid()), _OWN):
         if is_free(port):
             return port
