@@ -131,11 +131,13 @@ def database_outage(postgres: TestServer, database_url: str) -> DatabaseOutage:
     async def outage() -> AsyncIterator[None]:
         async with postgres.administer() as conn:
             await conn.execute(f"alter database {name} with allow_connections false")
-            await conn.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name
-            )
-            no_connections = "select count(*) = 0 from pg_stat_activity where datname = $1"
-            await until(lambda: conn.fetchval(no_connections, name))
+            terminate = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1"
+
+            async def has_no_connections() -> bool:
+                """Repeated, because a connection may have begun just before."""
+                return await conn.fetch(terminate, name) == []
+
+            await until(has_no_connections)
             try:
                 yield
             finally:
