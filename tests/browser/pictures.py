@@ -128,6 +128,9 @@ async def _expanded_graph(page: Page) -> None:
     await expect(debugger.get_by_role("button", name="app/server at pre-create")).to_be_visible()
     # The members of the group are created after the hook has opened.
     await expect(page.get_by_role("button", name="workers, create, done")).to_be_visible()
+    # The list of unfinished nodes is fetched after the events of the graph.
+    unfinished = page.get_by_role("region", name="In progress or failed")
+    await expect(unfinished.get_by_role("listitem")).to_have_count(1)
     await page.get_by_role("button", name="app, create").press("u")
     await expect(page.get_by_role("button", name="server, create")).to_be_visible()
     await page.keyboard.press("f")
