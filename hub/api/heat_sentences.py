@@ -75,6 +75,7 @@ SENTENCES: Final = (
     r"Specified output key .+ not found\.",
     r"No events found for resource .+",
     r"No event .+ found",
+    r"Invalid restricted_action type .+ for resource, acceptable restricted_action types are: .+",
 )
 #: Heat's sentences that follow the kind of the error.
 SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {
@@ -82,6 +83,7 @@ SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {
     r"The template is not a JSON object or YAML mapping\.": "Template not in valid format",
     r"Template format version not found\.": "Template not in valid format",
     r"The environment is not a valid YAML mapping data type\.": "Environment not in valid format",
+    r"Condition definitions must be a map\. Found .+": "Conditions validation error",
 }
 #: Heat's sentences that follow the place.
 SENTENCES_AT_PLACES: Final = (
@@ -118,6 +120,7 @@ SENTENCES_AT_PLACES: Final = (
     r'Incorrect arguments to "(resource_facade|Fn::ResourceFacade)" should be one of: .+',
     r'"Fn::Replace" parameters must be a mapping',
     r'The "expression" argument to yaql must contain a string\.',
+    r'Invalid URL port ".*" for make_url called with .+',
     r"Invalid URL port \d+, must be in range 1-65535",
     r"Fn::MemberListToMap (Key|Value) Name must be a string",
     r'"permutations" should be boolean type for repeat function\.',
@@ -127,7 +130,10 @@ SENTENCES_OF_CONDITIONS: Final = (r'Second argument to "contains" should be a se
 #: A reference in an output or by `Ref`. Heat does not know what refers; Headgate names it.
 _REFERENCE = re.compile(r'(The specified reference ".+" \(in ).+(\) is incorrect\.)')
 #: Heat's sentences about outputs, which follow the kind of the error and the place.
-SENTENCES_OF_OUTPUTS: Final = (r"Each output definition must contain a [Vv]alue key\.",)
+SENTENCES_OF_OUTPUTS: Final = (
+    r"Each output definition must contain a [Vv]alue key\.",
+    r"Output definitions must be a map\. Found .+",
+)
 _KEY = re.compile(r"%\(\w+\)s")
 _PATTERNS: Final = {
     code: re.compile(".+".join(map(re.escape, _KEY.split(text))), re.DOTALL)

@@ -94,7 +94,7 @@ TYPES = (
         "Correct the word.",
         "resource_registry.resources.db.restricted_actions",
         'Invalid restricted_action type "delete" for resource, acceptable restricted_action types'
-        " are: update, replace",
+        " are: ('update', 'replace')",
         "Known: update, replace.", as_heat=True,
     ),
     ErrorType(

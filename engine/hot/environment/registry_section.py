@@ -148,7 +148,7 @@ class _RegistryReader:
                 self.findings.add(
                     place,
                     f'Invalid restricted_action type "{item}" for resource, acceptable '
-                    f"restricted_action types are: {', '.join(known)}",
+                    f"restricted_action types are: {tuple(known)}",
                     one_of(str(item), known, "Known"),
                     "InvalidRestrictedAction",
                 )

@@ -16,7 +16,7 @@ from engine.hot.functions.function import (
     FunctionError,
     InvalidForm,
     UndecidedError,
-    quote_value,
+    quote_as_heat,
     without_secrets,
 )
 from engine.hot.language.versions import UnavailableReason, Version, successor_remedy
@@ -376,8 +376,8 @@ CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
 
 
 def _text(condition: Json) -> str:
-    """Return a condition for messages: a name as it is, another value as JSON."""
-    return condition if isinstance(condition, str) else quote_value(condition)
+    """Return a condition for messages: a name as it is, another value as Heat quotes it."""
+    return condition if isinstance(condition, str) else quote_as_heat(condition)
 
 
 def _suggest_plain_name(condition: Json) -> str:

@@ -29,6 +29,8 @@ from engine.hot.functions.function import (
     InvalidCall,
     InvalidForm,
     UndecidedError,
+    heat_syntax,
+    quote_as_heat,
     without_secrets,
 )
 from engine.hot.language.misspelling import UNKNOWN_FUNCTION, explain_unknown_function
@@ -116,7 +118,9 @@ def check_form(check: Callable[[Json], None], args: Json) -> None:
     except BudgetExceeded:
         raise
     except FunctionError as wrong:
-        raise InvalidCall(wrong.reason, wrong.remedy, wrong.code) from None
+        refused = InvalidCall(wrong.reason, wrong.remedy, wrong.code)
+        refused.heat_reason = wrong.heat_reason
+        raise refused from None
 
 
 class Evaluator:
@@ -229,7 +233,7 @@ class Evaluator:
         # As in Heat: only references in HOT resources have an error code of their own.
         own = wrong.code and place.startswith("resources.")
         code = wrong.code if own else "StackValidationFailed"
-        sentence = wrong.sentence
+        sentence = wrong.sentence or (wrong.heat_reason and f"{place}: : {wrong.heat_reason}")
         self.scope.findings.add(place, wrong.reason, wrong.remedy, code, sentence=sentence)
         return self.defer(REFUSED, None)
 
@@ -312,7 +316,9 @@ class Evaluator:
 
     def _check_resource(self, name: Json, place: str) -> None:
         if not isinstance(name, str) or name not in self.scope.types:
-            shown = name if isinstance(name, str) else "the result of a function"
+            shown = "the result of a function"
+            if not isinstance(name, FunctionCall):
+                shown = quote_as_heat(name)
             off = isinstance(name, str) and name in self.scope.disabled
             known = self.suggest(str(name), [*self.scope.types], "Resources")
             remedy = "Its condition is false." if off else known
@@ -413,10 +419,12 @@ class Evaluator:
             remedy = "Write a map with an expression, and data for it."
             raise InvalidCall('Arguments to "yaql" must be a map.', remedy)
         if "expression" not in args or len(args) > 2:
-            raise InvalidCall(
+            refused = InvalidCall(
                 f'"yaql" syntax should be {YAQL_SYNTAX}',
                 'Write an "expression", and a map "data" for it.',
             )
+            refused.heat_reason = heat_syntax("yaql", YAQL_EXAMPLE)
+            raise refused
         if unknown := args.keys() - {"expression", "data"}:
             raise InvalidCall(
                 f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}',
@@ -497,6 +505,11 @@ def _find_in_map(evaluator: Evaluator, args: Json, place: str) -> Expression:
 
 ATTRIBUTE_REMEDY: Final = "Write [RESOURCE, ATTRIBUTE]; keys and indices of its value may follow."
 YAQL_SYNTAX = "yaql: {expression: $.data.var1.sum(), data: {var1: [3, 2, 1]}}"
+#: The arguments in Heat's message.
+YAQL_EXAMPLE = """\
+              expression: $.data.var1.sum()
+              data:
+                var1: [3, 2, 1]"""
 
 STACK_FUNCTIONS: Mapping[StackFunction, Callable[[Evaluator, Json, str], Expression]] = {
     StackFunction.GET_PARAM: Evaluator.get_param,

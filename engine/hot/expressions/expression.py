@@ -45,6 +45,20 @@ def is_static(expression: Expression) -> bool:
     return not isinstance(expression, FunctionCall)
 
 
+def in_heat_notation(value: Expression) -> str:
+    """Return a value as Heat's messages quote it: text as it is; in lists and maps, texts have
+    single quotes. A call is a map with its name."""
+    return value if isinstance(value, str) else repr(_with_calls_as_maps(value))
+
+
+def _with_calls_as_maps(value: Expression) -> Json:
+    if isinstance(value, FunctionCall):
+        return {value.name: _with_calls_as_maps(value.args)}
+    if isinstance(value, dict):
+        return {key: _with_calls_as_maps(item) for key, item in value.items()}
+    return [_with_calls_as_maps(item) for item in value] if isinstance(value, list) else value
+
+
 def encode(expression: Expression) -> Json:
     """Return the JSON form to store; `decode` reverses it."""
     kind = type(expression)

@@ -194,8 +194,20 @@ def _member_list_to_map(args: list[Json]) -> Json:
     return made
 
 
+#: Heat's message about another number of arguments.
+MEMBER_SYNTAX = """Wrong Arguments try: "
+            {'Fn::MemberListToMap': ['Name', 'Value',
+                                     ['.member.0.Name=key',
+                                      '.member.0.Value=door']]}
+            \""""
+
+
 def _member_shape(args: Json) -> None:
-    MEMBER_LIST(args)
+    try:
+        MEMBER_LIST(args)
+    except FunctionError as wrong:
+        wrong.heat_reason = MEMBER_SYNTAX if isinstance(args, list) else ""
+        raise
     for index, what in ((0, "Key"), (1, "Value")):
         if isinstance(args, list) and not isinstance(args[index], str | FunctionCall):
             raise FunctionError(

@@ -11,6 +11,7 @@ from engine.hot.functions.function import (
     FunctionError,
     InvalidCall,
     list_shape,
+    quote_as_heat,
     quote_value,
 )
 from engine.hot.functions.text import to_json_text
@@ -324,6 +325,20 @@ def _url_shape(args: Json) -> None:
         reason = 'Invalid arguments to "make_url"'
         names = ", ".join(sorted(map(str, unknown)))
         raise FunctionError(Quoting(f"{reason}: {names}", reason), remedy)
+    if isinstance(port := args.get("port"), str) and not _is_integer(port):
+        reason = "Invalid URL port"
+        called = f'"{port}" for make_url called with {quote_as_heat(args)}'
+        raise FunctionError(
+            Quoting(f"{reason} {called}", reason), public("Write a port such as 8080.")
+        )
+
+
+def _is_integer(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
 
 
 MAKE_URL = Function(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engine.errors import WITHHELD_REMEDY, public, without_value
-from engine.hot.expressions.expression import FunctionCall
+from engine.hot.expressions.expression import FunctionCall, in_heat_notation
 from engine.words import Json
 
 #: Limits of what one function may return: characters of a string, and number of values.
@@ -20,10 +20,11 @@ MAX_VALUES = 200_000
 class FunctionError(Exception):
     """A function cannot accept its arguments. code: of the error; "" for the usual one. If the
     arguments contain a secret, a reason or remedy that is not `Quoting` is not shown. sentence: see
-    `Finding`.
+    `Finding`. heat_reason: Heat's text after the place, if it is not the reason.
     """
 
     sentence = ""
+    heat_reason = ""
 
     def __init__(self, reason: str, remedy: str, code: str = "") -> None:
         super().__init__(reason)
@@ -36,6 +37,11 @@ class FunctionError(Exception):
 def quote_value(value: Json) -> str:
     """Return the beginning of a value as JSON, for messages."""
     return json.dumps(value, ensure_ascii=False, default=str)[:200]
+
+
+def quote_as_heat(value: Json) -> str:
+    """Return the beginning of a value in the notation of Heat's messages."""
+    return in_heat_notation(value)[:200]
 
 
 #: Code of warnings about outputs that have an error instead of a value.
@@ -119,9 +125,18 @@ def list_shape(
     return shape
 
 
-def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Callable[[Json], None]:
-    """Return a shape check for a map with all needed keys and no unknown ones."""
+def heat_syntax(name: str, example: str) -> str:
+    """Return Heat's text about a function without a needed argument. example: of its arguments."""
+    return repr(f'"{name}" syntax should be {name}:\n{example}')
+
+
+def map_shape(
+    name: str, needed: frozenset[str], known: frozenset[str], example: str
+) -> Callable[[Json], None]:
+    """Return a shape check for a map with all needed keys and no unknown ones. example: see
+    `heat_syntax`."""
     keys = ", ".join(sorted(known))
+    heat_reason = heat_syntax(name, example)
 
     def shape(args: Json) -> None:
         if isinstance(args, FunctionCall):
@@ -131,7 +146,9 @@ def map_shape(name: str, needed: frozenset[str], known: frozenset[str]) -> Calla
             raise FunctionError(public(f'Arguments to "{name}" must be a map'), remedy)
         if not needed <= args.keys() <= known:
             reason = f'Incorrect arguments to "{name}" should be: a map with {keys}'
-            raise FunctionError(public(reason), _map_remedy(args, needed, known))
+            wrong = FunctionError(public(reason), _map_remedy(args, needed, known))
+            wrong.heat_reason = "" if needed <= args.keys() else heat_reason
+            raise wrong
 
     return shape
 

@@ -20,6 +20,7 @@ from engine.hot.functions.function import (
     check_text_length,
     list_shape,
     map_shape,
+    quote_as_heat,
     quote_value,
 )
 from engine.words import Json
@@ -45,7 +46,7 @@ def _join_item(item: Json, with_json: bool) -> str:
     kinds = "string, map or list" if with_json else "strings"
     reason = f"Items to join must be {kinds}"
     remedy = public("Write texts; put numbers in quotes.")
-    raise FunctionError(Quoting(f"{reason} not {quote_value(item)}", reason), remedy)
+    raise FunctionError(Quoting(f"{reason} not {quote_as_heat(item)}", reason), remedy)
 
 
 def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
@@ -253,11 +254,18 @@ def _str_replace_cost(args: Mapping[str, Json]) -> int:
     return replacement_cost(args["template"], args["params"])
 
 
+#: The arguments in Heat's message.
+REPLACE_EXAMPLE = """\
+              template: This is var1 template var2
+              params:
+                var1: a
+                var2: string"""
+
+
 def _str_replace(name: str, apply: Callable[[Mapping[str, Json]], Json]) -> Function:
     keys = frozenset({"template", "params"})
-    return Function(
-        apply, map_shape(name, keys, keys), _str_replace_cost, placeholders.replace_arguments
-    )
+    shape = map_shape(name, keys, keys, REPLACE_EXAMPLE)
+    return Function(apply, shape, _str_replace_cost, placeholders.replace_arguments)
 
 
 STR_REPLACE_TEXT = _str_replace(
@@ -448,7 +456,12 @@ def _measure_template(template: Json) -> tuple[int, int]:
 
 
 REPEAT_KEYS = frozenset({"template", "for_each"})
-PLAIN_REPEAT = map_shape("repeat", REPEAT_KEYS, REPEAT_KEYS)
+#: The arguments in Heat's message.
+REPEAT_EXAMPLE = """\
+              template: This is %var%
+              for_each:
+                %var%: ['a', 'b', 'c']"""
+PLAIN_REPEAT = map_shape("repeat", REPEAT_KEYS, REPEAT_KEYS, REPEAT_EXAMPLE)
 REPEAT_LISTS = Function(
     lambda args: _repeat(args, with_maps=False),
     PLAIN_REPEAT,
@@ -463,7 +476,7 @@ REPEAT = Function(
 )
 REPEAT_PERMUTING = Function(
     REPEAT.apply,
-    map_shape("repeat", REPEAT_KEYS, REPEAT_KEYS | {"permutations"}),
+    map_shape("repeat", REPEAT_KEYS, REPEAT_KEYS | {"permutations"}, REPEAT_EXAMPLE),
     _repeat_cost,
     placeholders.repeat_arguments,
 )

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Final
 
 from engine.errors import ENVIRONMENT, Finding, Findings, one_of
+from engine.hot.expressions.expression import in_heat_notation
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.schema.constraints import as_json, find_violation, remedy_of
 from engine.hot.schema.type_schema import Constraint
@@ -248,7 +249,7 @@ def _boolean(value: Json) -> Json:
         return False
     known = ", ".join(f"'{word}'" for word in sorted(TRUE | FALSE))
     reason = f"acceptable values are: {known}"
-    shown = as_json(value) if isinstance(value, dict | list | bool) else value
+    shown = in_heat_notation(value)
     raise InvalidValue(
         f"Unrecognized value '{shown}', {reason}",
         f"Unrecognized value, {reason}",

@@ -8,7 +8,7 @@ operation, when all values are known.
 from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, Quoting, one_of, public
-from engine.hot.expressions.expression import Expression, FunctionCall, is_static
+from engine.hot.expressions.expression import Expression, FunctionCall, in_heat_notation, is_static
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.schema.constraints import as_json, find_violation, remedy_of
@@ -313,7 +313,7 @@ def _to_number(value: Json) -> Json:
         return value
     if isinstance(value, str):
         return parse_number(value)
-    raise InvalidValue(f"{_display(value)} is not a number", "Value is not a number")
+    raise InvalidValue(f"{_display(as_json(value))} is not a number", "Value is not a number")
 
 
 def _to_boolean(value: Json) -> Json:
@@ -340,8 +340,8 @@ def _to_map(value: Json) -> Json:
 
 
 def _display(value: Json) -> str:
-    """Return a value for a message; values with calls cannot be shown as JSON."""
-    text = value if isinstance(value, str) else as_json(value)
+    """Return a value for a message, as Heat quotes it."""
+    text = in_heat_notation(value)
     return text if len(text) <= 200 else text[:200] + "..."
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import Finding, Findings, Invalid, nearest, one_of
+from engine.hot.functions.cfn import KINDS
 from engine.hot.language.dialect import DIALECTS, HOT, Dialect
 from engine.hot.language.versions import (
     EXTENDED_RESOURCE_KEYS,
@@ -169,7 +170,9 @@ def read_template(document: dict[str, Json], read: Findings | None = None) -> Te
         findings.add("", reason, "Rename the resource or the parameter.", at=at)
     groups = read_groups(document.get("parameter_groups"), written, findings)
     declarations += read_hook_list(document.get(dialect.hooks), dialect.hooks, findings)
-    conditions = _section(document, dialect.conditions, findings)
+    conditions = {}  # in versions without them, the section is reported already
+    if version.has_conditions:
+        conditions = _section(document, dialect.conditions, findings)
     description = _text(document, dialect.description, dialect.description, findings)
     mappings = {} if dialect is HOT else _section(document, "Mappings", findings)
     local_values = _locals(document, version, written, findings) if version.extended else {}
@@ -310,7 +313,10 @@ def _section(document: Mapping[str, Json], name: str, findings: Findings) -> dic
     if value is None or value == {}:
         return {}
     if not isinstance(value, dict):
-        findings.add(name, f'"{name}" must be a map.', "Write names with their definitions.")
+        reason = f'"{name}" must be a map.'
+        if name.lower() == "conditions":
+            reason = f"Condition definitions must be a map. Found {_kind_of(value)} instead"
+        findings.add(name, reason, "Write names with their definitions.")
         return {}
     return value
 
@@ -357,11 +363,7 @@ def _resource(
         findings.add(place, "The name of a resource must not be empty.", "Rename it.")
     if not given.keys() <= version.resource_keys:
         _unknown_keys(given, version.known_resource_keys, "resource", version, place, findings)
-    kind = given.get(dialect.type)
-    if not isinstance(kind, str) or not kind:
-        missing = NO_TYPE if dialect.type in given else dialect.missing_type
-        reason = missing if kind in (None, "") else wrong_kind(name, dialect.type, "string")
-        findings.add(place, reason, f'Add "{dialect.type}: OS::Heat::None", or another one.')
+    if (kind := _type(name, given, version, place, findings)) is None:
         return None
     depends_on = given.get(dialect.depends_on)
     body = ResourceBody(name, kind, given.get(dialect.properties), given.get(dialect.metadata))
@@ -377,6 +379,29 @@ def _resource(
                 escape_glob(name), given[dialect.hooks], at, findings
             )
     return body
+
+
+def _type(
+    name: str, given: Mapping[str, Json], version: Version, place: str, findings: Findings
+) -> str | None:
+    key = version.dialect.type
+    kind = given.get(key)
+    if isinstance(kind, str) and kind:
+        return kind
+    if kind is None and _has_misspelt_key(given, key, version):
+        return None  # reported as an unknown key
+    missing = NO_TYPE if key in given else version.dialect.missing_type
+    reason = missing if kind in (None, "") else wrong_kind(name, key, "string")
+    findings.add(place, reason, f'Add "{key}: OS::Heat::None", or another one.')
+    return None
+
+
+def _has_misspelt_key(given: Mapping[str, Json], key: str, version: Version) -> bool:
+    """Return whether an unknown key of a resource is reported that resembles this one."""
+    known, found = version.known_resource_keys, nearest(key, (key,))
+    return not version.dialect.ignores_unknown_keys and any(
+        one not in known and nearest(str(one), known) == found for one in given
+    )
 
 
 def _add_data(
@@ -475,6 +500,7 @@ def _read_other_keys(
     elif body.condition is not None and not version.has_conditions:
         if dialect is HOT:
             _refuse_newer_key(dialect.condition, "resource", version, place, findings)
+            body.condition = None
         else:
             body.condition = None
             _warn_of_newer_key(dialect.condition, version, place, findings)
@@ -538,6 +564,10 @@ def _has_calls(depends_on: Json) -> bool:
     return any(isinstance(one, dict) or (isinstance(one, str) and "${" in one) for one in items)
 
 
+def _kind_of(value: Json) -> str:
+    return KINDS.get(type(value), "another value")
+
+
 def _depends_on(
     name: str, value: Json, key: str, place: str, findings: Findings
 ) -> tuple[str, ...]:
@@ -563,7 +593,7 @@ def _output(name: str, given: Json, version: Version, findings: Findings) -> Out
     if not isinstance(given, dict):
         findings.add(
             place,
-            "An output must be a map with a value.",
+            f"Output definitions must be a map. Found {_kind_of(given)} instead",
             f"Write {name}: {{{dialect.value}: VALUE}}.",
         )
         return None

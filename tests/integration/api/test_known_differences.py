@@ -199,7 +199,7 @@ async def test_a_wrong_item_beside_an_attribute_is_refused(running: Program) -> 
         assert status == 400, path
         (found,) = response["error"]["findings"]
         assert found["place"] == "Resources.Server.Properties.value.Fn::Join", path
-        assert found["reason"] == 'Items to join must be strings not ["/var/lib", "mysql"]', path
+        assert found["reason"] == "Items to join must be strings not ['/var/lib', 'mysql']", path
 
 
 MONITORED = f"""{HOT}resources:

@@ -32,7 +32,6 @@ def test_syntax_and_semantic_errors_are_reported_together_syntax_first() -> None
     assert places(template) == [
         "parameters.size",
         "resources.form",
-        "resources.form",
         "outputs.none",
         "resources.meaning.properties",
         "resources.type.type",

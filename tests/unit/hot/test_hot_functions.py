@@ -7,7 +7,7 @@ import pytest
 from engine.hot.evaluation.resolver import evaluate_output, resolve
 from engine.hot.expressions.expression import FunctionCall
 from engine.words import Json
-from tests.unit.hot.hot_support import UniformView, fault_of, value_of
+from tests.unit.hot.hot_support import UniformView, fault_of, faults, thing, value_of
 
 REPLACE = "str_replace"
 
@@ -160,6 +160,10 @@ def test_results_of_functions(snippet: Json, result: Json) -> None:
         ),
         ({"make_url": {"prot": 1}}, 'Invalid arguments to "make_url": prot'),
         ({"make_url": {"host": "h", "port": 65536}}, "must be in range 1-65535"),
+        (
+            {"make_url": {"host": {"get_attr": ["b", "output"]}, "port": "x"}},
+            " called with {'host': {'get_attr': ['b', 'output']}, 'port': 'x'}",
+        ),
         ({"get_param": "nope"}, "The Parameter (nope) was not provided."),
         ({"get_param": "OS::region"}, "The Parameter (OS::region) was not provided."),
         ({"get_file": "g"}, 'No content found in the "files" section for get_file path: g'),
@@ -186,6 +190,17 @@ def test_wrong_arguments_of_functions_are_reported(snippet: Json, part: str) -> 
     fault = fault_of(snippet)
     assert part in fault
     assert fault.startswith("resources.a.properties.value")
+
+
+def test_a_message_that_quotes_arguments_withholds_a_hidden_parameter() -> None:
+    url = {"host": "h", "port": "x", "password": {"get_param": "key"}}
+    (found,) = faults(
+        {
+            "parameters": {"key": {"type": "string", "default": "k3y", "hidden": True}},
+            "resources": {"a": thing(value={"make_url": url})},
+        }
+    )
+    assert (found.reason, found.sentence) == ("Invalid URL port", "")
 
 
 @pytest.mark.parametrize(

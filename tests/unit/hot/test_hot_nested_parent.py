@@ -43,7 +43,7 @@ def test_a_nested_template_reads_the_update_policy_of_its_resource() -> None:
     }
     (finding,) = findings_of({"web": {"type": "server.yaml", "update_policy": {"batch": 2}}}, files)
     assert finding.place == "resources.web<server.yaml>.resources.x.properties.size"
-    assert '{"batch":2}' in finding.reason
+    assert "{'batch': 2}" in finding.reason
 
 
 def test_hidden_metadata_is_unknown_in_a_nested_template_until_it_exists() -> None:
