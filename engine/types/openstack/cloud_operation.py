@@ -97,6 +97,11 @@ def cancellation(physical_id: str | None, data: Mapping[str, Json]) -> Failed:
     return Failed(CANCELLED, physical_id, data, public_reason=CANCELLED)
 
 
+def would_wait(call: Call, outcome: Outcome) -> bool:
+    """Whether an operation waits for a time or a signal; false if it continues at once."""
+    return isinstance(outcome, Wait) and (outcome.until is None or outcome.until > call.now)
+
+
 async def observe_listed(
     calls: Sequence[Call],
     read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],

@@ -17,7 +17,7 @@ An object that can have no mark is found by its content. Its create first saves 
 such object, so that it takes and deletes none that it has not created.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -27,7 +27,13 @@ from engine.types.custom_constraints import ValidationContext
 from engine.types.live_object import LiveObject
 from engine.types.observation import PRESENT, Difference, Observation, shorten
 from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
-from engine.types.openstack.cloud_operation import MAX_PAUSE, outcome_of_error, poll
+from engine.types.openstack.cloud_operation import (
+    MAX_PAUSE,
+    cancellation,
+    outcome_of_error,
+    poll,
+    would_wait,
+)
 from engine.types.openstack.live_values import (
     LiveProperties,
     fit_value,
@@ -121,6 +127,7 @@ class ObjectType(ResourceType):
     without a default whose empty value is not the same as none.
     """
 
+    cancellable = True
     importable: bool = False
     keep_empty: frozenset[str] = frozenset()
 
@@ -132,14 +139,12 @@ class ObjectType(ResourceType):
     # ---- operations
 
     async def create(self, call: Call) -> Outcome:
-        run = self._create(call, self.cloud.session(call.credential))
         names = [name for name, value in call.properties.items() if value is not None]
-        return self._keep_unfinished(call, await self.guard(call, run), names)
+        return self._keep_unfinished(call, await self._run_or_end(call, self._create), names)
 
     async def update(self, call: Call) -> Outcome:
-        run = self._update(call, self.cloud.session(call.credential))
         names = self._changed_properties(call)
-        return self._keep_unfinished(call, await self.guard(call, run), names)
+        return self._keep_unfinished(call, await self._run_or_end(call, self._update), names)
 
     async def delete(self, call: Call) -> Outcome:
         return await self.guard(call, self._delete(call, self.cloud.session(call.credential)))
@@ -158,6 +163,19 @@ class ObjectType(ResourceType):
             object_id = (call.progress or {}).get("id") or call.physical_id
             data = call.data if object_id else {**self._lost_object_data(call, error), **call.data}
             return outcome_of_error(call, error, object_id, data)
+
+    async def _run_or_end(
+        self, call: Call, operation: Callable[[Call, Session], Awaitable[Outcome]]
+    ) -> Outcome:
+        """One call of a create or update. A cancelled one fails where it would wait, with the
+        object that it has begun, and does not repeat a request that had no effect."""
+        progress = call.progress or {}
+        if call.cancelled and REFUSED in progress and "id" not in progress:
+            return cancellation(call.physical_id, call.data)
+        outcome = await self.guard(call, operation(call, self.cloud.session(call.credential)))
+        if call.cancelled and isinstance(outcome, Wait) and would_wait(call, outcome):
+            return cancellation(outcome.progress.get("id") or call.physical_id, call.data)
+        return outcome
 
     def _keep_unfinished(self, call: Call, outcome: Outcome, names: Collection[str]) -> Outcome:
         """A failure of a type whose failed objects are updated, with the properties (`names`) that

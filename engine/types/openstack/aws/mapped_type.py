@@ -21,6 +21,7 @@ from engine.types.custom_constraints import ValidationContext, Verdict
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.cloud_operation import run_guarded
+from engine.types.openstack.object_type import ObjectType
 from engine.words import Json, ObservedState, ResourceId
 
 #: In the progress: what `resolve` has returned.
@@ -157,7 +158,8 @@ class MappedType(ResourceType):
     async def _run_resolved(self, call: Call, operation: str) -> Outcome:
         progress = dict(call.progress or {})
         found = progress.pop(_RESOLVED, None)
-        if found is None and not (call.cancelled and self.cancellable):
+        ends_at_once = self.cancellable and not isinstance(self.other, ObjectType)
+        if found is None and not (call.cancelled and ends_at_once):
             session = self.cloud.session(call.credential)
 
             async def resolve() -> Outcome:

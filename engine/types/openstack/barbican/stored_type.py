@@ -20,9 +20,16 @@ from engine.types.contract import Call, Done, Failed, Outcome, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.openstack.barbican.references import id_in
 from engine.types.openstack.cloud import Session, id_of
-from engine.types.openstack.cloud_operation import CloudType, outcome_of_error, poll, proceed
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    outcome_of_error,
+    poll,
+    proceed,
+    would_wait,
+)
 from engine.types.openstack.service_errors import FORBIDDEN, CloudError
 from engine.types.openstack.services import KEY_MANAGER
+from engine.types.operation_outcomes import CANCELLED
 from engine.words import Json
 
 #: Characters of a name.
@@ -56,6 +63,7 @@ class StoredType(CloudType):
     with the URL of an object.
     """
 
+    cancellable = True
     what: ClassVar[str]
     path: ClassVar[str]
     key: ClassVar[str]
@@ -90,11 +98,14 @@ class StoredType(CloudType):
 
     async def create(self, call: Call) -> Outcome:
         try:
-            return await self._create(call, self._cloud.session(call.credential))
+            outcome = await self._create(call, self._cloud.session(call.credential))
         except ClaimConflict:
-            return self._search_again(call)
+            outcome = self._search_again(call)
         except CloudError as error:
             return self._failed_create(call, error)
+        if call.cancelled and would_wait(call, outcome):
+            return self._failed_create(call, CloudError(CANCELLED, public=CANCELLED))
+        return outcome
 
     def _failed_create(self, call: Call, error: CloudError) -> Outcome:
         progress, data = dict(call.progress or {}), dict(call.data)

@@ -12,7 +12,7 @@ import orjson
 
 from engine.types.contract import Call, Done, Outcome
 from engine.types.openstack.cloud import Session, object_in, segment
-from engine.types.openstack.cloud_operation import CloudType, poll, run_guarded
+from engine.types.openstack.cloud_operation import CloudType, cancellation, poll, run_guarded
 from engine.types.openstack.mistral.lookups import workflow_fields
 from engine.types.openstack.mistral.schema import EXTERNAL_RESOURCE
 from engine.types.openstack.mistral.workflow import decode
@@ -33,6 +33,7 @@ _SUCCESS: Final = "SUCCESS"
 
 class ExternalResource(CloudType):
     schema = EXTERNAL_RESOURCE
+    cancellable = True
 
     def needs_replace(self, call: Call) -> bool:
         was, now = (call.previous or {}).get("input") or {}, call.properties.get("input") or {}
@@ -53,7 +54,23 @@ class ExternalResource(CloudType):
 
     async def _act(self, call: Call, action: str) -> Outcome:
         known = call.physical_id or _execution_id(call, action)
+        if call.cancelled:
+            return await run_guarded(call, lambda: self._cancel(call, action, known), known)
         return await run_guarded(call, lambda: self._run(call, action), known)
+
+    async def _cancel(self, call: Call, action: str, known: str) -> Outcome:
+        """Cancel the workflow, so that it does not run beside that of a delete."""
+        session = self._cloud.session(call.credential)
+        path = f"{EXECUTIONS}/{segment(_execution_id(call, action))}"
+        try:
+            await session.request(
+                WORKFLOW, "PUT", path, "cancel the workflow", {"state": "CANCELLED"}
+            )
+        except CloudError as error:
+            if error.status is None or error.status >= 500:
+                raise
+            # It has not started, or has ended.
+        return cancellation(known, call.data)
 
     async def _delete(self, call: Call) -> Outcome:
         outcome = await self._run(call, DELETE)

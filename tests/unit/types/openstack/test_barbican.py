@@ -12,6 +12,7 @@ from engine.types.http_client import NoResponse, Response
 from engine.types.openstack.barbican.payloads import payload_of, text_of
 from engine.types.openstack.barbican.secret import MARK
 from engine.types.openstack.barbican.stored_type import MAX_ROUNDS
+from engine.types.operation_outcomes import CANCELLED
 from engine.words import ObservedState
 from tests.unit.types.calls import KEY, a_call, findings_of, run
 from tests.unit.types.openstack.clouds import Answers, answer, type_with
@@ -295,6 +296,16 @@ async def test_an_order_that_barbican_could_not_fulfil_fails_with_the_reason() -
     found = await create(web, ORDER, {"type": "key"}, progress={"reference": url})
     assert isinstance(found, Failed)
     assert (found.reason, found.physical_id) == ("the order has failed: 400 No aes", url)
+
+
+async def test_a_cancelled_create_does_not_wait_for_an_order() -> None:
+    url = f"{HOST}/orders/{ID}"
+    pending = answer(200, {"status": "PENDING", "order_ref": url})
+    found = await create(
+        Answers(pending), ORDER, {"type": "key"}, progress={"reference": url}, cancelled=True
+    )
+    assert isinstance(found, Failed) and not found.retry
+    assert (found.reason, found.physical_id) == (CANCELLED, url)
 
 
 @pytest.mark.parametrize(

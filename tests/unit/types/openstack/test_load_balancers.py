@@ -1,6 +1,7 @@
 """Load balancers without a cloud: what waits, what fails, and how an interrupted create finds its
 object."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from engine.types.contract import Done, Failed, Replace, Wait
 from engine.types.openstack.octavia.octavia_type import MAX_TURN, REFUSALS_UNTIL_READ
+from engine.types.operation_outcomes import CANCELLED
 from tests.unit.types.calls import KEY, NOW, a_call, findings_of, run
 from tests.unit.types.openstack.clouds import Answers, answer, type_with
 
@@ -39,6 +41,41 @@ async def test_a_request_is_sent_again_while_the_load_balancer_is_immutable() ->
         progress = outcome.progress
     assert isinstance(await create_listener(web, progress), Done)
     assert [one.method for one in web.requests] == ["POST"] * 3
+
+
+def balancer_in(status: str) -> Any:
+    return answer(200, {"loadbalancer": {"id": BALANCER, "provisioning_status": status}})
+
+
+@pytest.mark.parametrize("operation", ["create", "update"])
+async def test_a_cancelled_operation_ends_where_it_would_wait(operation: str) -> None:
+    """A delete removes the load balancer that has begun."""
+    web = Answers(balancer_in("PENDING_CREATE"))
+    type_ = type_with(web, "OS::Octavia::LoadBalancer")
+    assert type_.cancellable
+    known = {"physical_id": BALANCER, "previous": {}} if operation == "update" else {}
+    progress = {"id": BALANCER, "path": "/lbaas/loadbalancers"}
+    call = a_call(type_, {"vip_subnet": BALANCER}, credential="t", progress=progress, **known)
+    assert isinstance(await run(type_, operation, call), Wait)
+    web = Answers(balancer_in("PENDING_CREATE"))
+    type_ = type_with(web, "OS::Octavia::LoadBalancer")
+    outcome = await run(type_, operation, replace(call, cancelled=True))
+    assert isinstance(outcome, Failed) and not outcome.retry
+    assert (outcome.physical_id, outcome.public_reason) == (BALANCER, CANCELLED)
+    assert [one.method for one in web.requests] == ["GET"]
+
+
+async def test_a_cancelled_operation_that_has_ended_keeps_its_result() -> None:
+    web = Answers(answer(200, {"listener": {"id": "L", "provisioning_status": "ACTIVE"}}))
+    progress = {"id": "L", "path": "/lbaas/listeners"}
+    assert isinstance(await create_listener(web, progress, cancelled=True), Done)
+
+
+async def test_a_cancelled_create_does_not_repeat_a_refused_request() -> None:
+    web = Answers()
+    outcome = await create_listener(web, {"refused": 2}, cancelled=True)
+    assert isinstance(outcome, Failed) and outcome.physical_id is None
+    assert not web.requests
 
 
 @pytest.mark.parametrize("status", ["PENDING_UPDATE", "ERROR"])

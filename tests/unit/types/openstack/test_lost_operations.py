@@ -8,10 +8,17 @@ import pytest
 
 from engine.types.contract import Done, Failed, Wait
 from engine.types.http_client import NoResponse
+from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.nova.server_ports import MAX_ROUNDS
 from engine.words import ObservedState, ResourceId
 from tests.unit.types.calls import KEY, a_call, findings_of, run
-from tests.unit.types.openstack.clouds import Answers, answer, type_with
+from tests.unit.types.openstack.clouds import (
+    Answers,
+    Renewing,
+    answer,
+    type_with,
+    types_of_all_services,
+)
 
 Json = Any
 ATTACHMENT = "OS::Cinder::VolumeAttachment"
@@ -90,6 +97,24 @@ OWN = answer(
         {"id": "theirs", "name": "x"}, {"id": "a", "name": PORTS[0]}, {"id": "b", "name": PORTS[1]}
     ]},
 )  # fmt: skip
+
+
+#: Types whose operations never wait for an object, so that nothing can be cancelled.
+NEVER_WAIT = {
+    "AWS::EC2::InternetGateway", "AWS::EC2::VPCGatewayAttachment",
+    "OS::Cinder::EncryptedVolumeType", "OS::Cinder::QoSAssociation",
+    "OS::Cinder::Quota", "OS::Keystone::GroupRoleAssignment",
+    "OS::Keystone::UserRoleAssignment", "OS::Nova::Flavor", "OS::Nova::KeyPair", "OS::Nova::Quota",
+    "OS::Nova::ServerGroup", "OS::Octavia::Quota", "OS::Swift::Container",
+    "OS::Zaqar::SignedQueueURL",
+}  # fmt: skip
+
+
+def test_all_other_types_end_when_they_are_cancelled() -> None:
+    found = types_of_all_services(Cloud(Answers(), Renewing()))
+    assert {
+        one.schema.name for one in found if not one.cancellable and not one.supersedable
+    } == NEVER_WAIT
 
 
 @pytest.mark.parametrize("cancelled", [False, True])

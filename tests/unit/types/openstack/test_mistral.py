@@ -7,6 +7,7 @@ import pytest
 
 from engine.types.contract import Done, Failed, Outcome, Wait
 from engine.types.openstack.mistral.workflow import definition_of
+from engine.types.operation_outcomes import CANCELLED
 from tests.unit.types.calls import KEY, a_call, findings_of, run
 from tests.unit.types.openstack.clouds import Answers, answer, type_with
 
@@ -179,6 +180,22 @@ async def test_a_workflow_that_fails_fails_the_operation() -> None:
     failed = await outcome("create", web, EXTERNAL, ACTIONS)
     assert isinstance(failed, Failed) and failed.physical_id == body(web, 0)["id"]
     assert failed.reason == "the workflow has ended with ERROR: why"
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_a_cancelled_operation_cancels_its_workflow(status: int) -> None:
+    """Else it would run beside the workflow of the delete."""
+    web = Answers(answer(201, execution("RUNNING")))
+    waits = await outcome("create", web, EXTERNAL, ACTIONS)
+    assert isinstance(waits, Wait)
+    started, web = body(web, 0)["id"], Answers(answer(status, execution("CANCELLED")))
+    failed = await outcome(
+        "create", web, EXTERNAL, ACTIONS, progress=waits.progress, cancelled=True
+    )
+    assert isinstance(failed, Failed) and not failed.retry
+    assert (failed.physical_id, failed.public_reason) == (started, CANCELLED)
+    assert sent(web) == [f"PUT executions/{started}"]
+    assert body(web, 0) == {"state": "CANCELLED"}
 
 
 async def test_later_executions_get_the_output_of_earlier_ones() -> None:
