@@ -18,7 +18,7 @@ from engine.errors import ENVIRONMENT, TEMPLATE, Finding, Findings, Invalid
 from engine.hot.gc_pause import pause_gc
 from engine.hot.syntax.json_text import is_storable_integer
 from engine.hot.syntax.positions import IrregularKey, find_irregular_keys
-from engine.hot.syntax.yaml_errors import explain_syntax_error
+from engine.hot.syntax.yaml_errors import explain_character, explain_syntax_error
 from engine.hot.syntax.yaml_reader import NestedTooDeep, load_yaml
 from engine.words import Json
 
@@ -176,6 +176,8 @@ def _parse_yaml(text: str, what: str, limits: DocumentLimits) -> tuple[Json, boo
         raise _invalid(
             f"The {what} contains half a character (a lone surrogate).", "Invalid", WHOLE
         ) from None
+    except yaml.reader.ReaderError as error:
+        raise Invalid([explain_character(chr(error.character), text, what)]) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise _invalid(f"Error parsing {what}: {reason}", "Invalid", CORRECT) from None

@@ -33,6 +33,12 @@ REMEDIES: Final[Sequence[tuple[str, str, str]]] = (
     ("expected node content", "", "Complete or remove what begins in line {line}."),
     ("another document", "", 'Remove the line "---", or send the documents one by one.'),
 )  # fmt: skip
+#: Remedies for characters at which a map ends although it should have another key.
+_CLOSED_TWICE: Final = 'Remove the "{character}", or open it before.'
+_AFTER_QUOTES: Final = (
+    "Put the whole value in one pair of quotes. Between single quotes, write one that is part of"
+    " the text twice; between double quotes, write a backslash before it."
+)
 #: Problems that are corrected where the construct began.
 _AT_START: Final = ("end of stream", "document indicator", "expected ',' or", "expected ':'")
 
@@ -46,7 +52,7 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str, what: str) -> F
         return Finding("", f"Error parsing {what}: {reason}", "Correct the syntax.", "Invalid")
     end = _end_of(text)
     mark, start = min(mark, end, key=_position), start and min(start, end, key=_position)
-    remedy = _remedy(problem, context, (start or mark).line + 1, _character(error, text))
+    remedy = _remedy(problem, context, (start or mark).line + 1, *_around(error, text))
     reason += f" in line {mark.line + 1}, column {mark.column + 1}"
     if start is not None and (start.line, start.column) != (mark.line, mark.column):
         reason += f" (it begins in line {start.line + 1}, column {start.column + 1})"
@@ -54,6 +60,16 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str, what: str) -> F
             mark = start
     return Finding("", f"Error parsing {what}: {reason}", remedy, "Invalid",
                    line=mark.line + 1, column=mark.column + 1)  # fmt: skip
+
+
+def explain_character(character: str, text: str, what: str) -> Finding:
+    """Return the finding of the first occurrence of a character that YAML does not allow."""
+    before = text[: max(text.find(character), 0)]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    reason = f"the character U+{ord(character):04X} is not allowed"
+    return Finding("", f"Error parsing {what}: {reason} in line {line}, column {column}",
+                   "Remove the character, or write it as an escape sequence in double quotes.",
+                   "Invalid", line=line, column=column)  # fmt: skip
 
 
 def _position(mark: yaml.Mark) -> tuple[int, int]:
@@ -67,7 +83,11 @@ def _end_of(text: str) -> yaml.Mark:
     return yaml.Mark("", len(text.rstrip()), line, len(last), None, 0)
 
 
-def _remedy(problem: str, context: str, line: int, character: str) -> str:
+def _remedy(problem: str, context: str, line: int, character: str, before: str) -> str:
+    if "expected key" in problem and character in ("}", "]"):
+        return _CLOSED_TWICE.format(character=character)
+    if "expected key" in problem and before in ("'", '"'):
+        return _AFTER_QUOTES
     if "cannot start any token" in problem:
         if character == "\t":
             return "Indent with spaces, not with tabs."
@@ -78,7 +98,9 @@ def _remedy(problem: str, context: str, line: int, character: str) -> str:
     return f"Correct what begins in line {line}."
 
 
-def _character(error: yaml.MarkedYAMLError, text: str) -> str:
-    """The character at which the error is."""
-    mark = error.problem_mark
-    return text[mark.index : mark.index + 1] if mark is not None else ""
+def _around(error: yaml.MarkedYAMLError, text: str) -> tuple[str, str]:
+    """The character at which the error is, and the one before it in its line, without spaces."""
+    if (mark := error.problem_mark) is None:
+        return "", ""
+    before = text[max(mark.index - mark.column, 0) : mark.index].rstrip()
+    return text[mark.index : mark.index + 1], before[-1:]

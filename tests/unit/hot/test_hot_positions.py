@@ -154,6 +154,12 @@ def test_the_last_of_several_environments_that_has_a_place_is_named() -> None:
         ("a: 1\n---\nb: 1", 2, 1, 'Remove the line "---"'),
         ("a: 1\nb\n", 2, 1, 'Write ": " after the key in line 2.'),
         ("ü: 1\nü: @", 2, 4, 'text cannot begin with "@"'),
+        ("a: {b: 1}}\n", 1, 10, 'Remove the "}"'),
+        ("a: 1\nb: [1]]\n", 2, 7, 'Remove the "]"'),
+        ("a: 'it's'\n", 1, 8, "Between single quotes, write one that is part of the text twice"),
+        ('a: 1\nb: "x" y\n', 2, 8, "Put the whole value in one pair of quotes."),
+        ("ü: 1\nb: ü\x01\n", 2, 5, "Remove the character"),
+        ("a: \x7f", 1, 4, "Remove the character"),
     ],
 )
 def test_a_syntax_error_has_its_position_and_a_remedy(
