@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from engine.errors import Findings
+from engine.errors import Findings, without_value
 from engine.hot.definition.lifecycle import Lifecycle, decode_lifecycle
 from engine.hot.definition.stack import check_resolved, fill_defaults
 from engine.hot.evaluation.resolver import resolve
@@ -283,7 +283,8 @@ def _resolve_properties(work: Work, schema: TypeSchema) -> dict[str, Json]:
         work.update_policy_now = resolve(policy, view, budget=budget)
         work.lifecycle_now = _lifecycle_now(work, budget)
     except FunctionError as error:
-        raise UnresolvedProperties(HIDDEN_REASON if has_secrets(work) else str(error)) from error
+        shown = without_value(error.reason, HIDDEN_REASON) if has_secrets(work) else str(error)
+        raise UnresolvedProperties(shown) from error
     findings = Findings()
     dialect = VERSIONS[definition["version"]].dialect
     place = f"{dialect.resources}.{work.name}.{dialect.properties}"

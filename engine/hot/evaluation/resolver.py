@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import public
+from engine.errors import Quoting, public
 from engine.hot.expressions.expression import Expression, FunctionCall
 from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
 from engine.hot.expressions.member_attributes import (
@@ -167,7 +167,9 @@ def _attribute(args: list[Json], view: ReadableStack) -> Json:
         try:
             return read_members(attributes, attribute, path)
         except MemberNotFound as missing:
+            where = f"get_attr of {resource}"
             raise FunctionError(
-                f"get_attr of {resource}: {missing}", "Read a member that the group has."
+                Quoting(f"{where}: {missing.reason}", f"{where}: {missing.reason.safe}"),
+                public("Read a member that the group has."),
             ) from None
     return look_up_path(view.attribute(resource, attribute), path, None, text_index=False)

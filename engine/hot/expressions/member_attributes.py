@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
+from engine.errors import Quoting
 from engine.hot.expressions.masking import MASK
 from engine.hot.expressions.path_lookup import look_up_path
 from engine.words import Json
@@ -23,7 +24,11 @@ ALL_SECRET: Final = (REFERENCE, EVERY_ATTRIBUTE)
 
 
 class MemberNotFound(LookupError):
-    """A group has no such member; the message is for users."""
+    """A group has no such member. reason: for users."""
+
+    def __init__(self, reason: Quoting) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Aggregation(StrEnum):
@@ -158,8 +163,10 @@ def _read_member(inside: Mapping[str, Json], named: str, path: Sequence[Json]) -
             return _look_up_in_member(own, steps) if steps else reference
     count = len(inside["members"])
     if inside["by_place"]:
-        raise MemberNotFound(f"there is no member with the index {key}; the group has {count}")
-    raise MemberNotFound(f'there is no member "{key}" among the {count} of the resource')
+        reason, end = "there is no member with", f"; the group has {count}"
+        raise MemberNotFound(Quoting(f"{reason} the index {key}{end}", f"{reason} this index{end}"))
+    reason, end = "there is no", f" among the {count} of the resource"
+    raise MemberNotFound(Quoting(f'{reason} member "{key}"{end}', f"{reason} such member{end}"))
 
 
 def _look_up_in_member(own: Mapping[str, Json], steps: Sequence[Json]) -> Json:

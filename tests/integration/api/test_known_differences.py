@@ -282,6 +282,20 @@ async def test_a_member_that_does_not_exist_is_an_error(running: Program) -> Non
     assert output["output_value"] == "web-7"
 
 
+SECRET_MEMBERS = f"""{HOT}
+resources:
+  keys: {{type: OS::Heat::ResourceGroup, properties: {{count: 2, resource_def: {{type: OS::Heat::RandomString}}}}}}
+  eighth: {{type: OS::Heat::Value, properties: {{value: {{get_attr: [keys, resource.7.value]}}}}}}
+"""
+
+
+async def test_a_member_that_does_not_exist_is_named_beside_secrets(running: Program) -> None:
+    _, ended = await create(running, "s", SECRET_MEMBERS)
+    assert ended == "CREATE_FAILED"
+    reason = (await running.stack("s"))["stack_status_reason"]
+    assert "get_attr of keys: there is no such member among the 2 of the resource" in reason
+
+
 async def test_a_preview_of_a_group(running: Program) -> None:
     sent = {"stack_name": "shop", "template": GROUP}
     status, response = await running.call("POST", "/stacks/preview", sent)
