@@ -633,11 +633,16 @@ class DefinitionBuilder:
                 on = self.conditions.holds(body.condition, f"{place}.{dialect.condition}")
             value = evaluator.evaluate(body.value, f"{place}.{dialect.value}") if on else None
             secret = evaluator.secret
-            if on and body.preconditions is not None:
+            if on and (body.preconditions is not None or body.postconditions is not None):
                 masked = make_evaluator(scope, masked=True)
-                reader = AssertionReader(evaluator, masked, "precondition")
-                assertions = reader.read(body.preconditions, f"{place}.preconditions")
-                value = add_assertions(assertions, value, scope.version.date)
+                before = AssertionReader(evaluator, masked, "precondition")
+                after = AssertionReader(evaluator, masked, "postcondition")
+                value = add_assertions(
+                    before.read(body.preconditions, f"{place}.preconditions"),
+                    after.read(body.postconditions, f"{place}.postconditions"),
+                    value,
+                    scope.version.date,
+                )
             outputs[name] = OutputDefinition(value, body.description, secret)
         return outputs
 

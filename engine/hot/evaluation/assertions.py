@@ -31,11 +31,17 @@ def decode_assertions(stored: Sequence[Mapping[str, Json]], version: str) -> lis
     return [Assertion(decode(one["assert"], version), one["message"]) for one in stored]
 
 
-def add_assertions(assertions: Sequence[Assertion], value: Expression, version: str) -> Expression:
-    """Return the expression of a value that fails unless the assertions hold."""
-    if not assertions:
+def add_assertions(
+    before: Sequence[Assertion], after: Sequence[Assertion], value: Expression, version: str
+) -> Expression:
+    """Return the expression of a value that fails unless its preconditions (`before`) and
+    postconditions (`after`) hold."""
+    if not before and not after:
         return value
-    checks: Json = [{"assert": one.condition, "message": one.message} for one in assertions]
+    checks: Json = [{"assert": one.condition, "message": one.message} for one in before]
+    checks += [
+        {"assert": one.condition, "message": one.message, "kind": "postcondition"} for one in after
+    ]
     return FunctionCall("checked", version, {"checks": checks, "value": value})
 
 

@@ -134,13 +134,13 @@ def _apply_mask(call: FunctionCall, args: Json, found: Json) -> Json:
 
 
 def _check_output(args: Json) -> Json:
-    """Return the value of an output whose preconditions hold. args: {"checks": [{assert, message}],
-    "value": ...}."""
+    """Return the value of an output whose conditions hold. args: {"checks": [{assert, message,
+    kind}], "value": ...}; without a kind: a precondition."""
     for one in args["checks"]:
         if one["assert"] is not True:
+            kind = one.get("kind", "precondition")
             raise FunctionError(
-                public(f"precondition failed: {one['message']}"),
-                "Change what the precondition checks.",
+                public(f"{kind} failed: {one['message']}"), f"Change what the {kind} checks."
             )
     return args["value"]
 

@@ -198,7 +198,7 @@ EXTENDED_SECTIONS: tuple[str, ...] = (
     "locals", "rules", "data", "moved", "import", "convergence",
 )  # fmt: skip
 EXTENDED_RESOURCE_KEYS = ("for_each", "lifecycle", "preconditions", "postconditions")
-EXTENDED_OUTPUT_KEYS = ("preconditions",)
+EXTENDED_OUTPUT_KEYS = ("preconditions", "postconditions")
 
 ALIASES: Mapping[str, str] = {
     "newton": "2016-10-14",

@@ -65,6 +65,7 @@ def template_json_schema(types: Mapping[str, TypeSchema]) -> dict[str, Json]:
                     HOT.description: SCALAR,
                     HOT.condition: {},
                     "preconditions": _reference("assertions"),
+                    "postconditions": _reference("assertions"),
                 },
             },
             "assertions": {

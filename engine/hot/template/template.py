@@ -5,7 +5,7 @@ model; language/dialect.py has the names that differ.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import Finding, Findings, Invalid, nearest, one_of
@@ -88,6 +88,7 @@ class OutputBody:
     description: str = "No description given"
     condition: Json = None
     preconditions: Json = None
+    postconditions: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -608,5 +609,8 @@ def _output(name: str, given: Json, version: Version, findings: Findings) -> Out
         _warn_of_newer_key(dialect.condition, version, place, findings)
     description = _text(given, dialect.description, f"{place}.{dialect.description}", findings)
     text = "No description given" if description is None else description
-    checked = given.get("preconditions") if version.extended else None
-    return OutputBody(name, given[dialect.value], text, condition, checked)
+    body = OutputBody(name, given[dialect.value], text, condition)
+    if not version.extended:
+        return body
+    before, after = given.get("preconditions"), given.get("postconditions")
+    return replace(body, preconditions=before, postconditions=after)

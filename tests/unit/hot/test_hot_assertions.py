@@ -154,9 +154,18 @@ def test_an_output_that_is_switched_off_is_not_checked() -> None:
     assert found.outputs["o"].value is None
 
 
-def test_an_output_has_no_postconditions() -> None:
-    (fault,) = faults(with_output(postconditions=one(True)))
-    assert "not a valid keyword inside an output definition" in fault.reason
+def test_an_output_has_no_value_if_its_postcondition_fails() -> None:
+    both = {
+        "preconditions": one({"equals": [READS, 1]}, message="before"),
+        "postconditions": one({"equals": [{"get_attr": ["b", "show"]}, 1]}, message="after"),
+    }
+    value = defined(with_output(**both)).outputs["o"].value
+    assert evaluate_output(value, UniformView(1)) == (1, None)
+    assert evaluate_output(value, UniformView(2)) == (None, "precondition failed: before")
+    only = defined(with_output(postconditions=both["postconditions"])).outputs["o"].value
+    assert evaluate_output(only, UniformView(2)) == (None, "postcondition failed: after")
+    (fault,) = faults(with_output(postconditions=one("no")))
+    assert fault.place == "outputs.o.postconditions[0]"
 
 
 def test_a_message_in_a_nested_template_may_read_a_parameter_without_a_value_yet() -> None:
