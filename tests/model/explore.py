@@ -31,14 +31,15 @@ M = TypeVar("M", bound=HasKind)
 @dataclass(frozen=True, slots=True)
 class Model(Generic[S, M]):
     """A model. moves: the enabled moves of a state, each with the state after it.
-    check_invariants: messages by the name of the violated invariant. is_idle: no work is left.
-    describe: formats a trace and the state after it.
+    check_move and check_state: messages by the name of the violated invariant. is_idle: no work is
+    left. describe: formats a trace and the state after it.
     """
 
     name: str
     initial: S
     moves: Callable[[S], Iterable[tuple[M, S]]]
-    check_invariants: Callable[[S, M, S], Mapping[str, str]]
+    check_move: Callable[[S, M, S], Mapping[str, str]]
+    check_state: Callable[[S], Mapping[str, str]]
     is_idle: Callable[[S], bool]
     describe: Callable[[Sequence[M], S], str]
 
@@ -121,8 +122,12 @@ def search(
             raise TooManyStates(f"{model.name} has more than {at_most} states")
         for move, after in () if at in violating else model.moves(state):
             transitions += 1
+            known = len(visited.states)
             to = visited.add(after, at, move)
-            for invariant, message in model.check_invariants(state, move, after).items():
+            messages = {**model.check_move(state, move, after)}
+            if to == known:  # A state that was reached before has been checked.
+                messages |= model.check_state(after)
+            for invariant, message in messages.items():
                 if not past_violations:
                     violating.add(to)
                 if invariant not in counterexamples:
@@ -172,7 +177,8 @@ def stack_model(scenario: Scenario) -> Model[SystemState, Move]:
         scenario.name,
         protocol.initial_state(scenario),
         lambda system: protocol.moves(scenario, system),
-        violated_invariants,
+        _violated_by_move,
+        _violated_by_state,
         protocol.is_idle,
         describe,
     )
@@ -186,6 +192,7 @@ def nested_model(
         nested.initial_state(scenario),
         lambda system: nested.moves(scenario, system),
         nested.violated_invariants,
+        _no_invariants_of_states,
         nested.is_idle,
         lambda trace, system: "\n".join([*map(str, trace), str(system)]),
     )
@@ -199,6 +206,7 @@ def tree_model(
         stack_tree.initial_state(scenario),
         lambda tree: stack_tree.moves(scenario, tree),
         tree_invariants.violated_invariants,
+        _no_invariants_of_states,
         stack_tree.is_idle,
         describe_tree,
     )
@@ -215,13 +223,16 @@ def describe_tree(trace: Sequence[stack_tree.TreeMove], tree: stack_tree.TreeSta
     return "\n".join([*lines, str(tree.expected)])
 
 
-def violated_invariants(before: SystemState, move: Move, after: SystemState) -> dict[str, str]:
-    """The messages of the invariants that a move violates, by name."""
-    messages: dict[str, str] = {}
-    for invariant in MOVE_INVARIANTS:
-        if message := invariant(before, move, after):
-            messages[invariant.__name__] = message
-    for state_invariant in STATE_INVARIANTS:
-        if message := state_invariant(after):
-            messages[state_invariant.__name__] = message
-    return messages
+def _violated_by_move(before: SystemState, move: Move, after: SystemState) -> dict[str, str]:
+    found = {rule.__name__: rule(before, move, after) for rule in MOVE_INVARIANTS}
+    return {name: message for name, message in found.items() if message}
+
+
+def _violated_by_state(system: SystemState) -> dict[str, str]:
+    found = {rule.__name__: rule(system) for rule in STATE_INVARIANTS}
+    return {name: message for name, message in found.items() if message}
+
+
+def _no_invariants_of_states(_: object) -> dict[str, str]:
+    """The invariants of nested stacks are all checked for each move."""
+    return {}
