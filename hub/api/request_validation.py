@@ -133,6 +133,25 @@ def parse_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
+def number_error(name: str, text: str) -> tuple[str, str]:
+    """The reason, as Heat's, and the remedy of text that is no whole number of 0 or more."""
+    if re.fullmatch(r"-[1-9][0-9]*", text):
+        reason = f"Value '{text}' is invalid for '{name}' which only accepts non-negative integer."
+        return reason, "Send a whole number of 0 or more."
+    if text.isascii() and text.isdigit():
+        return f'"{text[:20]}..." is too large', "Send a number of at most 9 digits."
+    return f"Only integer is acceptable by '{name}'.", "Send a whole number of 0 or more."
+
+
+def parse_flag(name: str, value: Json) -> bool:
+    """The value of true or false, or of their texts. Raises Invalid, with Heat's message."""
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        reason = f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false.'
+        raise invalid(name, reason, "Send true or false.")
+    return text == "true"
+
+
 def parse_day(text: str) -> date | None:
     with suppress(ValueError):
         return date.fromisoformat(text) if _DAY.fullmatch(text) else None
@@ -185,7 +204,7 @@ def query_number(request: web.Request, name: str, *, default: int) -> int:
         return default
     number = parse_number(text)
     if number is None:
-        raise invalid(name, f'"{text}" is not a number', "Send a whole number of 0 or more.")
+        raise invalid(name, *number_error(name, text))
     return number
 
 
@@ -195,11 +214,7 @@ def query_flag(request: web.Request, name: str, default: bool = False) -> bool:
 
 
 def query_flags(request: web.Request, name: str) -> list[bool] | None:
-    texts = [text.lower() for text in request.query.getall(name, [])]
-    for text in texts:
-        if text not in ("true", "false"):
-            raise invalid(name, f'"{text}" is neither true nor false', "Send true or false.")
-    return [text == "true" for text in texts] or None
+    return [parse_flag(name, text) for text in request.query.getall(name, [])] or None
 
 
 def query_descending(request: web.Request, *, default: bool) -> bool:

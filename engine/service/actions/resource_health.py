@@ -74,5 +74,5 @@ class ResourceHealth:
             else await resource_rows.find_resource(conn, stack_id, name, by_physical_id=True)
         )
         if found is None:
-            raise no_resource(name, stack_id)
+            raise no_resource(name, locked.name if locked else stack_id)
         return found

@@ -17,8 +17,8 @@ def check_tags(tags: Sequence[str], findings: Findings) -> None:
     """Add a finding for each tag of a stack that is too long."""
     for tag in tags:
         if len(tag) > MAX_TAG_LENGTH:
-            reason = f'"{tag[:20]}..." is longer than {MAX_TAG_LENGTH} characters'
-            findings.add("tags", reason, "Shorten it.")
+            reason = f'Invalid tag, "{tag}" is longer than {MAX_TAG_LENGTH} characters'
+            findings.add("tags", reason, "Shorten it.", "Invalid")
 
 
 @dataclass(frozen=True, slots=True)

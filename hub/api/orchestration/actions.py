@@ -81,7 +81,7 @@ async def act(request: web.Request) -> web.Response:
         await _converge(request, stack.id, body[CONVERGE])
         return json_response(None)
     if names[0] not in ACTIONS:
-        raise invalid("", f'there is no action "{names[0]}"', known)
+        raise invalid("", f"Invalid action {names[0]} specified", known)
     who = identity_of(request)
     await ACTIONS[names[0]](context_of(request).engine, project_of(request), stack.id, who)
     return json_response(None)

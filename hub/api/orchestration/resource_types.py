@@ -214,9 +214,12 @@ async def show_type(request: web.Request) -> web.Response:
 
 
 async def show_template(request: web.Request) -> web.Response:
-    schema, form = _type(request), request.query.get("template_type", "cfn")
-    if form not in FORMS:
-        raise invalid("template_type", f'"{form}" is not known', f"Known: {', '.join(FORMS)}.")
+    schema, given = _type(request), request.query.get("template_type", "cfn")
+    if (form := given.lower()) not in FORMS:
+        known = ", ".join(FORMS)
+        reason = f'Invalid template type "{given}", valid types are: {known}.'
+        reason = f"Template type is not supported: {reason}"
+        raise invalid("template_type", reason, f"Send one of {known}.")
     return json_response(FORMS[form](schema))
 
 

@@ -17,7 +17,14 @@ from hub.api.orchestration import documents, responses
 from hub.api.orchestration.documents import shown_attributes
 from hub.api.orchestration.software_configs import is_server, sees_secrets, server_metadata
 from hub.api.orchestration.stacks import S
-from hub.api.request_validation import body_of, invalid, query_flag, query_number, stack_of
+from hub.api.request_validation import (
+    body_of,
+    invalid,
+    parse_flag,
+    query_flag,
+    query_number,
+    stack_of,
+)
 from hub.api.routes import Route, base_of, json_response
 from hub.auth.roles import Right
 
@@ -171,26 +178,27 @@ async def mark(request: web.Request) -> web.Response:
     stack, body = await stack_of(request), await body_of(request)
     unknown = sorted(set(body) - MARKS)
     if unknown or not body.keys() & {"mark_unhealthy", "protect"}:
-        reason = f"Unrecognized keys: {unknown}" if unknown else "no resource is marked"
+        reason = "Missing mandatory (mark_unhealthy) key from mark unhealthy request"
+        if unknown:
+            shown = ", ".join(map(repr, unknown))
+            reason = f"Invalid keys in resource mark unhealthy {{{shown}}}"
         raise invalid("", reason, 'Send {"mark_unhealthy": true} or {"protect": true}.')
-    for name in ("mark_unhealthy", "protect"):
-        if not isinstance(body.get(name, False), bool):
-            raise invalid(name, "must be true or false", "Send true or false.")
+    marks = {name: parse_flag(name, body[name]) for name in body.keys() & set(FLAGS)}
     resource_health = context_of(request).engine.resource_health
     project = project_of(request)
     name, by = await resource_name(request, stack), identity_of(request).name
-    if "mark_unhealthy" in body:
-        health = "unhealthy" if body["mark_unhealthy"] else "healthy"
+    if (unhealthy := marks.get("mark_unhealthy")) is not None:
+        health = "unhealthy" if unhealthy else "healthy"
         reason = str(body.get("resource_status_reason") or f"marked {health} by {by}")
         await resource_health.mark_health(
             project,
             stack.id,
             name,
-            unhealthy=body["mark_unhealthy"],
+            unhealthy=unhealthy,
             reason=reason,
         )
-    if "protect" in body:
-        await resource_health.protect(project, stack.id, name, protected=body["protect"], by=by)
+    if (protected := marks.get("protect")) is not None:
+        await resource_health.protect(project, stack.id, name, protected=protected, by=by)
     return json_response(None)
 
 
@@ -199,7 +207,8 @@ LIST_QUERY = {
     "nested_depth": "include resources of nested stacks, down to this level",
     "with_detail": "true: include descriptions and attributes",
 }
-MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}
+FLAGS = ("mark_unhealthy", "protect")
+MARKS = {*FLAGS, "resource_status_reason"}
 
 ROUTES = (
     Route("GET", f"{S}/resources", list_resources, "List resources", "resources",

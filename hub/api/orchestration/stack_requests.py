@@ -27,7 +27,7 @@ from engine.principal import Principal
 from engine.service import Move, StackRequest, check_tags
 from engine.words import MAX_ROUNDS, Json
 from hub.api.app_context import AppContext, context_of, identity_of, project_of
-from hub.api.request_validation import body_of, channel_of, invalid
+from hub.api.request_validation import body_of, channel_of, invalid, number_error
 
 #: Of a number of minutes.
 MAX_DIGITS = 8
@@ -77,6 +77,14 @@ class _Body:
             return default
         return value
 
+    def name(self) -> str:
+        value = self.value("stack_name")
+        if value is None or isinstance(value, str):
+            return value or ""
+        reason = f"Invalid stack name {value}, must be a string"
+        self.findings.add("stack_name", reason, "Send a string.")
+        return ""
+
     def texts(self, name: str) -> list[str]:
         values = self.get(name, [], list)
         if not all(isinstance(value, str) for value in values):
@@ -88,15 +96,19 @@ class _Body:
         value = self.value(name)
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
-        flag: bool | None = self.get(name, None, bool)
-        return flag
+        if value is None or isinstance(value, bool):
+            return value
+        reason = f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false.'
+        self.findings.add(name, reason, "Send true or false.")
+        return None
 
     def minutes(self, name: str) -> int | None:
         value = self.value(name)
         text = str(value).strip()
         if value is None or isinstance(value, bool) or not text.isascii() or not text.isdigit():
             if value is not None:
-                self.findings.add(name, f'"{value}" is not a number of minutes', "Send 1 or more.")
+                reason, _ = number_error(name, str(value))
+                self.findings.add(name, reason, "Send 1 or more.", "Invalid")
             return None
         if len(text) > MAX_DIGITS:
             self.findings.add(name, "is too large", "Leave it out for no limit.")
@@ -158,7 +170,7 @@ def stack_request(
         if not isinstance(text, str):
             values.findings.add(f"files.{name}", "must be a string", "Send the file's content.")
     request = StackRequest(
-        name=values.get("stack_name", "", str),
+        name=values.name(),
         template=values.get("template", None, dict, str),
         environment=values.get("environment", None, dict, str),
         environment_files=values.texts("environment_files"),

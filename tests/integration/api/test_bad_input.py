@@ -179,7 +179,7 @@ async def test_a_template_that_is_too_large_is_refused(running: Program) -> None
     ("body", "expected"),
     [
         ({"stack_name": "1x", "template": VALID_TEMPLATE}, "Invalid stack name 1x"),
-        ({"stack_name": 5, "template": VALID_TEMPLATE}, "stack_name: must be a string"),
+        ({"stack_name": 5, "template": VALID_TEMPLATE}, "Invalid stack name 5, must be a string"),
         ({"stack_name": "s"}, "No template specified"),
         ({"stack_name": "s", "template": VALID_TEMPLATE, "timeout_mins": "soon"}, "timeout_mins"),
         (

@@ -128,6 +128,58 @@ async def test_each_error_has_heats_type(running: Program) -> None:
     ]
 
 
+NAME_RULE = (
+    'must contain only alphanumeric or "_-." characters, must start with alpha and must be 255'
+    " characters or less."
+)
+#: Requests with the whole message of Heat, of heat/common/param_utils.py and heat/api.
+WHOLE: list[tuple[str, str, Json, str]] = [
+    ("POST", "/stacks", {"template": VALID}, "No stack name specified"),
+    ("POST", "/stacks", {"stack_name": "1x", "template": VALID},
+     f"Invalid stack name 1x {NAME_RULE}"),
+    ("POST", "/stacks", {"stack_name": 5, "template": VALID},
+     "Invalid stack name 5, must be a string"),
+    ("POST", "/stacks", {"stack_name": "t", "template": VALID, "timeout_mins": "x"},
+     "Only integer is acceptable by 'timeout_mins'."),
+    ("POST", "/stacks", {"stack_name": "t", "template": VALID, "timeout_mins": -1},
+     "Value '-1' is invalid for 'timeout_mins' which only accepts non-negative integer."),
+    ("POST", "/stacks", {"stack_name": "t", "template": VALID, "disable_rollback": "perhaps"},
+     'Unrecognized value "perhaps" for "disable_rollback", acceptable values are: true, false.'),
+    ("POST", "/stacks", {"stack_name": "t", "template": VALID, "tags": "x" * 81},
+     f'Invalid tag, "{"x" * 81}" is longer than 80 characters'),
+    ("GET", "/stacks?limit=x", None, "Only integer is acceptable by 'limit'."),
+    ("GET", "/stacks?limit=-1", None,
+     "Value '-1' is invalid for 'limit' which only accepts non-negative integer."),
+    ("GET", "/stacks?show_deleted=Perhaps", None,
+     'Unrecognized value "Perhaps" for "show_deleted", acceptable values are: true, false.'),
+    ("GET", f"{S}/resources?colour=red", None, "Invalid filter parameters ['colour']"),
+    ("POST", f"{S}/actions", {}, "No action specified"),
+    ("POST", f"{S}/actions", {"dance": None}, "Invalid action dance specified"),
+    ("POST", f"{S}/actions", {"suspend": None, "check": None}, "Multiple actions specified"),
+    ("PATCH", f"{S}/resources/a", {"colour": 1},
+     "Invalid keys in resource mark unhealthy {'colour'}"),
+    ("PATCH", f"{S}/resources/a", {},
+     "Missing mandatory (mark_unhealthy) key from mark unhealthy request"),
+    ("PATCH", f"{S}/resources/a", {"mark_unhealthy": "perhaps"},
+     'Unrecognized value "perhaps" for "mark_unhealthy", acceptable values are: true, false.'),
+    ("PATCH", f"{S}/resources/none", {"mark_unhealthy": True},
+     "The Resource (none) could not be found in Stack s."),
+    ("GET", "/resource_types/OS::Heat::None/template?template_type=xml", None,
+     'Template type is not supported: Invalid template type "xml", valid types are: cfn, hot.'),
+    ("GET", "/template_versions/none/functions", None, "Template with version none not found"),
+]  # fmt: skip
+
+
+async def test_messages_are_those_of_heat_and_remedies_beside_them(running: Program) -> None:
+    await running.call("POST", "/stacks", {"stack_name": "s", "template": VALID})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    stack_id = (await running.stack("s"))["id"]
+    for method, path, sent, message in WHOLE:
+        _, response = await running.call(method, path.replace("{id}", stack_id), sent)
+        assert response["error"]["message"] == message, path
+        assert response["error"]["remedy"], path
+
+
 async def test_a_deleted_stack_is_shown_and_cannot_be_changed(running: Program) -> None:
     stack = await running.create("s", {"a": resource()})
     await running.until_ended("s")
