@@ -200,7 +200,7 @@ client-documents: $(READY) ## write headgate/documents.py, the types of the Pyth
 helm-schema: $(READY) ## write the settings into the schema of the Helm chart's values
 	@$(PYTHON) -m tools.helm_values_schema
 
-reference: $(READY) ## write the pages on commands and settings into docs/reference
+reference: $(READY) ## write the generated pages and tables of docs/reference
 	@$(PYTHON) -m tools.reference_pages
 
 node-life: $(READY) ## write the diagrams of the node machine into the docs

@@ -1,6 +1,6 @@
-"""Writes the pages of docs/reference that are generated: the commands from their help, the error
-types from their list, and the settings from config.example.toml, which a test compares with the
-settings of the program."""
+"""Writes the generated pages and tables of docs/reference: the commands from their help, the error
+types from their list, the events and resource types from their schemas, and the settings from
+config.example.toml, which a test compares with the settings of the program."""
 
 import re
 from collections.abc import Iterator
@@ -13,6 +13,8 @@ from hub.cli.examples import EXAMPLES
 from hub.cli.main import app
 from hub.cli.man_pages import PROGRAM, command_parameters
 from tools.error_reference import errors_page
+from tools.event_reference import events_page
+from tools.type_reference import compute_page, openstack_page, properties_page
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -96,8 +98,12 @@ def _text(text: str) -> str:
 
 PAGES = {
     "commands.md": commands_page,
+    "compute-types.md": compute_page,
     "errors.md": errors_page,
+    "events.md": events_page,
+    "openstack-types.md": openstack_page,
     "settings.md": settings_page,
+    "type-properties.md": properties_page,
 }
 
 

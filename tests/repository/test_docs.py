@@ -1,6 +1,5 @@
 """What the reference lists, held against the code."""
 
-import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from channels.schemas.event_schemas import SCHEMAS
+from channels.schemas.event_types import expand
 from engine.hooks.derived_tokens import TokenKeys
 from engine.hot.environment.environment import SECTIONS
 from engine.hot.environment.merging import Strategy
@@ -43,16 +43,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
 
 
-def expanded(pattern: str) -> set[str]:
-    """``a.{b,c}`` -> a.b, a.c."""
-    parts = re.split(r"\{([^}]*)\}", pattern)
-    choices = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
-    return {"".join(chosen) for chosen in itertools.product(*choices)}
-
-
 def test_every_event_is_listed_and_no_other() -> None:
     rows = re.findall(r"^\| `(headgate\.[^`]*)`", (REFERENCE / "events.md").read_text(), re.M)
-    assert set().union(*map(expanded, rows)) == set(SCHEMAS)
+    assert set().union(*map(expand, rows)) == set(SCHEMAS)
 
 
 def test_every_point_of_a_hook_is_named() -> None:
