@@ -39,7 +39,10 @@ SHOWN_BY: Mapping[str, tuple[str, ...]] = {
         "integration/api/test_event_list.py"
         "::test_resources_and_events_have_the_type_of_the_template",
     ),
-    "a member that does not exist is an error": ("test_a_member_that_does_not_exist_is_an_error",),
+    "a member that does not exist is an error": (
+        "test_a_member_that_does_not_exist_is_an_error",
+        "test_a_member_that_does_not_exist_is_named_beside_secrets",
+    ),
     "messages have no Python words and name the version that has a key": (
         "test_messages_about_parameters",
         "unit/hub/test_messages.py::test_a_wrong_field_is_described_without_names_of_python",
@@ -83,6 +86,10 @@ SHOWN_BY: Mapping[str, tuple[str, ...]] = {
         "integration/engine/test_cancelled_operations.py"
         "::test_a_delete_ends_the_process_of_a_command_and_runs_its_delete",
         "integration/engine/test_cancelled_operations.py::test_a_cancel_ends_an_update_that_waits",
+        "unit/types/openstack/test_load_balancers.py"
+        "::test_a_cancelled_operation_ends_where_it_would_wait",
+        "unit/types/openstack/test_lost_operations.py"
+        "::test_all_other_types_end_when_they_are_cancelled",
     ),
     "a check of failed and missing resources fails and keeps their state": (
         "integration/engine/test_in_place_actions.py"
@@ -128,7 +135,11 @@ SHOWN_BY: Mapping[str, tuple[str, ...]] = {
     "a remote stack is created in a region of the requester's catalog": (
         "integration/keystone/test_catalog.py::test_a_stack_is_created_in_a_region_of_the_catalog",
     ),
-    "messages are Heat's": ("compat/hot/test_messages.py::test_messages_are_those_of_heat",),
+    "messages are Heat's": (
+        "compat/hot/test_messages.py::test_messages_are_those_of_heat",
+        "integration/api/test_heat_errors.py"
+        "::test_messages_are_those_of_heat_and_remedies_beside_them",
+    ),
     "the order of keys and empty sections are kept": (
         "integration/api/test_key_order.py::test_the_order_of_keys_and_empty_sections_are_kept",
     ),
