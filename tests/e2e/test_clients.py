@@ -57,22 +57,28 @@ async def with_a_password(run: Program, project: str) -> ClientSettings:
     return by_password(run.url, project, "ann", password)
 
 
-#: For ways to authenticate that the complete runs do not use.
-SHORT_RUNS: dict[str, ClientRun] = {
+#: Calls that show that a client can authenticate. The others are few.
+AUTHENTICATED_RUNS: dict[str, ClientRun] = {
+    **ALL_CALLS,
     "openstack": command_line.run_some,
     "openstacksdk": openstacksdk.run_some,
 }
 
 
 @pytest.mark.parametrize(
-    ("create_credential", "client"),
-    [(with_a_password, "openstack"), (with_a_token, "openstacksdk")],
+    ("create_credential", "clients"),
+    [
+        (with_a_token, ("openstack", "gophercloud")),
+        (with_a_password, ("openstacksdk", "terraform")),
+    ],
 )
 async def test_clients_can_authenticate_with_tokens_and_passwords(
-    database_url: str, tmp_path: Path, create_credential: CreateCredential, client: str
+    database_url: str, tmp_path: Path, create_credential: CreateCredential, clients: Sequence[str]
 ) -> None:
     async with program(database_url, {"auth.mode": "tokens"}) as run:
-        await asyncio.to_thread(SHORT_RUNS[client], await create_credential(run, "web"), tmp_path)
+        client_settings = await create_credential(run, "web")
+        for client in clients:
+            await asyncio.to_thread(AUTHENTICATED_RUNS[client], client_settings, tmp_path)
 
 
 async def test_clients_find_the_server_in_the_catalog_of_keystone(
@@ -98,21 +104,5 @@ async def test_clients_find_the_server_in_the_catalog_of_keystone(
             "password": PASSWORD,
         }
         client_settings = by_catalogue(run.url, project.id, project.name, at)
-        for run_client in SHORT_RUNS.values():
-            await asyncio.to_thread(run_client, client_settings, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("create_credential", "clients"),
-    [
-        (with_a_token, ("openstack", "gophercloud")),
-        (with_a_password, ("openstacksdk", "terraform")),
-    ],
-)
-async def test_requests_of_clients_are_authenticated(
-    database_url: str, tmp_path: Path, create_credential: CreateCredential, clients: Sequence[str]
-) -> None:
-    async with program(database_url, {"auth.mode": "tokens"}) as run:
-        client_settings = await create_credential(run, "web")
-        for client in clients:
-            await asyncio.to_thread(ALL_CALLS[client], client_settings, tmp_path)
+        for client in ("openstack", "openstacksdk"):
+            await asyncio.to_thread(AUTHENTICATED_RUNS[client], client_settings, tmp_path)
