@@ -86,7 +86,9 @@ def _sections(kind: ErrorType, group: ErrorTypeGroup, server_url: str) -> Iterab
     if not group.at_start:
         yield f"<p>HTTP status: {status_of(kind.example)}</p>"
     yield f"<h2>What to do</h2><p>{_html(kind.remedy)}</p>"
-    yield f"<h2>Example</h2><pre>{escape(example_text(kind, group, server_url))}</pre>"
+    # A long URL is wrapped after a slash.
+    example = escape(example_text(kind, group, server_url)).replace("/", "/<wbr>")
+    yield f"<h2>Example</h2><pre>{example}</pre>"
     yield '<p><a href="../errors">All errors</a></p>'
 
 

@@ -1,6 +1,7 @@
 """Requests, results and errors of all commands."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -110,9 +111,24 @@ def run_offline(
         stop(str(error), ExitCode.ERROR)
 
 
+#: Requests that remedies of the API name -> the command that sends it.
+COMMANDS_OF_ROUTES = {
+    "hooks": "hook list",
+    "resource_types": "type list",
+    "snapshots": "stack snapshot list STACK",
+    "stacks": "stack list",
+    "subscriptions": "subscription list",
+    "tokens": "token list",
+    "versions": "stack history STACK",
+}
+_ROUTE = re.compile(rf"GET \.\.\./({'|'.join(COMMANDS_OF_ROUTES)})(?![\w/])")
+
+
 def error_text(error: RequestError, *, terminal: bool) -> str:
-    """The message of a failed request; on a terminal with the URL of the page about its type."""
-    return f"{error}\nSee {error.help}" if terminal and error.help else str(error)
+    """The message of a failed request, with commands in place of the requests that its remedy
+    names; on a terminal with the URL of the page about its type."""
+    text = _ROUTE.sub(lambda route: f"`headgate {COMMANDS_OF_ROUTES[route[1]]}`", str(error))
+    return f"{text}\nSee {error.help}" if terminal and error.help else text
 
 
 def stop(message: str, code: ExitCode) -> NoReturn:

@@ -467,7 +467,11 @@ def select_hook(hooks: Sequence[Json], which: str) -> Json:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise RequestError(404, f'no waiting hook matches "{which}"; see `headgate hook list`')
+        raise RequestError(
+            404,
+            f'no waiting hook matches "{which}"; see `headgate hook list`. Name a hook that no'
+            " longer waits by its ID; see `headgate hook list --state all`",
+        )
     names = ", ".join(output.hook_path(hook) for hook in found[:5])
     raise InputError(f'"{which}" matches {len(found)} waiting hooks: {names}; be more specific')
 

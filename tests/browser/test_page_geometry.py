@@ -4,12 +4,14 @@ or broken in the middle of a word, and the accessibility rules hold.
 These are positions and sizes, not pictures: fonts differ between machines.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
+from hub.error_types.catalog import ERROR_TYPES
 from tests.browser.conftest import Visitor
 from tests.support.program import Http, Json, resource
 
@@ -137,6 +139,38 @@ async def test_pages_at_a_size(
         await visitor.open(*where[:2], f"{stack}?view={view}")
         await expect(page.locator(".stack-facts")).to_be_visible()
         await expect_well_placed(visitor, view)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_page_of_an_error_is_reached_by_its_link(
+    visit: Callable[..., Any], http: Http, theme: str
+) -> None:
+    """From `help` of a response, and from the list of all types."""
+    _, refused = await http.call("GET", "/stacks/missing")
+    help_url = refused["error"]["help"]
+    visitor: Visitor = await visit(http, color_scheme=theme)
+    page = visitor.page
+    for width, height in SIZES:
+        await page.set_viewport_size({"width": width, "height": height})
+        await page.goto(f"{http.url}/errors")
+        await expect(page.get_by_role("heading", name="Errors", exact=True)).to_be_visible()
+        await expect_well_placed(visitor, f"errors at {width}")
+        await page.goto(help_url)
+        await expect(page.get_by_role("heading", level=1)).to_have_text(help_url.split("/")[-1])
+        await expect(page.get_by_text("What to do")).to_be_visible()
+        await expect_well_placed(visitor, f"{help_url} at {width}")
+    color = await page.evaluate("getComputedStyle(document.querySelector('h1')).color")
+    brightness = sum(int(one) for one in re.findall(r"\d+", color)[:3])
+    assert (brightness > 384) == (theme == "dark"), color
+
+
+async def test_the_page_of_an_error_with_a_long_name_fits_on_a_phone(
+    visit: Callable[..., Any], http: Http
+) -> None:
+    visitor: Visitor = await visit(http, viewport={"width": 390, "height": 844})
+    for name in sorted(ERROR_TYPES, key=len)[-8:]:
+        await visitor.page.goto(f"{http.url}/errors/{name}")
+        assert await visitor.page.evaluate(FIND_MISPLACED) == [], name
 
 
 async def test_a_long_template_is_reached_by_keyboard(visitor: Visitor, http: Http) -> None:

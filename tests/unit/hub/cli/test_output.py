@@ -4,11 +4,13 @@ import io
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console, RenderableType
 
 from headgate.errors import response_error
 from hub.cli import output
-from hub.cli.context import error_text
+from hub.cli.context import COMMANDS_OF_ROUTES, error_text
+from hub.cli.main import app
 from hub.cli.tables import UNLIMITED, plain
 
 
@@ -157,3 +159,26 @@ def test_the_page_about_an_error_is_printed_on_a_terminal_only() -> None:
     error = response_error(409, {"error": {"type": "StackExists", "message": "no", "help": url}})
     assert error_text(error, terminal=True) == f"no\nSee {url}"
     assert error_text(error, terminal=False) == "no"
+
+
+@pytest.mark.parametrize(
+    ("remedy", "expected"),
+    [
+        ("GET .../stacks lists the stacks.", "`headgate stack list` lists the stacks."),
+        ("GET .../versions lists them.", "`headgate stack history STACK` lists them."),
+        ("GET .../stacks/web shows it.", "GET .../stacks/web shows it."),
+        ("GET .../drift lists them.", "GET .../drift lists them."),
+    ],
+)
+def test_a_remedy_names_the_command_in_place_of_the_request(remedy: str, expected: str) -> None:
+    error = response_error(404, {"error": {"type": "EntityNotFound", "message": remedy}})
+    assert error_text(error, terminal=False) == expected
+
+
+def test_the_commands_in_remedies_exist() -> None:
+    names = [one.removesuffix(" STACK") for one in COMMANDS_OF_ROUTES.values()]
+    group: Any = typer.main.get_command(app)
+    for name in names:
+        command = group
+        for part in name.split():
+            command = command.commands[part]
