@@ -35,7 +35,8 @@ types do. [Servers, volumes and images](compute-types.md) has the properties of 
 
 The column *update* says what an update of the property does:
 
-- *in place*: the resource is updated.
+- *in place*: the resource is updated. Some types replace it for certain changes, or after a
+  failure; their descriptions say when.
 - *replace*: Headgate creates a new resource, and deletes the old one after every resource that
   used it has switched to the new one.
 - *never*: an update that changes it is refused.

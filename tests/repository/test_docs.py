@@ -1,7 +1,9 @@
 """What the reference lists, held against the code."""
 
+import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,7 @@ from engine.words import Point, Restriction
 from hub.api.orchestration.actions import ACTIONS
 from hub.settings.settings import Settings
 from tests.unit.types.software.in_memory import InMemoryStore
+from tools.type_reference import schemas
 
 SOFTWARE = software_types(InMemoryStore(), ServerUrls(TokenKeys.single(b""), ""))
 #: Fields that are told with the property they are in.
@@ -83,6 +86,31 @@ def test_every_property_and_attribute_of_other_types_is_listed(
     listed = re.findall(r"^\| `([a-z_]+)`", text.split("\n## ")[0], re.M)
     inside = [set(one.fields or {}) for one in schema.properties.values()]
     assert set(listed) == set().union(schema.properties, schema.attributes, *inside) - READY
+
+
+def _property_rows() -> Iterator[tuple[str, list[str], str, str]]:
+    """Of the tables in sections about one type: type, properties, default, update."""
+    page = (REFERENCE / "resource-types.md").read_text()
+    for heading, section in re.findall(r"^##+ (\w+::[\w:]+)\n(.*?)(?=^##+ |\Z)", page, re.M | re.S):
+        table = section.partition("| property | type | default | update | description |\n")[2]
+        for row in table.split("\n\n")[0].splitlines()[1:]:
+            _, names, _, default, update, *_ = re.split(r" ?(?<!\\)\| ?", row)
+            yield heading, re.findall(r"`(\w+)`", names), default, update
+
+
+def test_described_properties_have_the_updates_and_defaults_of_the_schemas() -> None:
+    """Except those that the page describes in words, such as `see below`."""
+    known, rows = schemas(), list(_property_rows())
+    assert len({heading for heading, *_ in rows}) > 12 and len(rows) > 60
+    for heading, names, default, update in rows:
+        for name in names:
+            one = known[heading].properties[name]
+            if update in ("in place", "replace"):
+                assert (update == "in place") == one.update_allowed, f"{heading} {name}"
+            if one.required and heading != "AWS::AutoScaling::AutoScalingGroup":
+                assert default == "required", f"{heading} {name}"
+            if default in ("`true`", "`false`") or default.isdecimal():
+                assert (one.default or 0) == json.loads(default.strip("`")), f"{heading} {name}"
 
 
 def test_every_action_of_a_stack_is_named() -> None:
