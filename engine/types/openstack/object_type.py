@@ -168,9 +168,11 @@ class ObjectType(ResourceType):
         self, call: Call, operation: Callable[[Call, Session], Awaitable[Outcome]]
     ) -> Outcome:
         """One call of a create or update. A cancelled one fails where it would wait, with the
-        object that it has begun, and does not repeat a request that had no effect."""
+        object that it has begun, and does not repeat a request that had no effect. In a repeated
+        call, a request after that one may have had an effect."""
         progress = call.progress or {}
-        if call.cancelled and REFUSED in progress and "id" not in progress:
+        refused = REFUSED in progress and "id" not in progress
+        if call.cancelled and refused and not call.repeated:
             return cancellation(call.physical_id, call.data)
         outcome = await self.guard(call, operation(call, self.cloud.session(call.credential)))
         if call.cancelled and isinstance(outcome, Wait) and would_wait(call, outcome):

@@ -29,6 +29,8 @@ OUTPUTS, EXECUTION = "outputs", "execution"
 CREATE, UPDATE, DELETE, SUSPEND, RESUME = "CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME"
 _RUNNING: Final = ("IDLE", "RUNNING", "PAUSED", "DELAYED")
 _SUCCESS: Final = "SUCCESS"
+#: Responses to the cancellation of an execution that has ended.
+_ENDED: Final = (400, 409)
 
 
 class ExternalResource(CloudType):
@@ -54,23 +56,31 @@ class ExternalResource(CloudType):
 
     async def _act(self, call: Call, action: str) -> Outcome:
         known = call.physical_id or _execution_id(call, action)
-        if call.cancelled:
+        if call.cancelled and _workflow(call, action):
             return await run_guarded(call, lambda: self._cancel(call, action, known), known)
         return await run_guarded(call, lambda: self._run(call, action), known)
 
     async def _cancel(self, call: Call, action: str, known: str) -> Outcome:
-        """Cancel the workflow, so that it does not run beside that of a delete."""
+        """Cancel the workflow, so that it does not run beside that of a delete, which gets its
+        output. A workflow that has succeeded keeps its result."""
         session = self._cloud.session(call.credential)
-        path = f"{EXECUTIONS}/{segment(_execution_id(call, action))}"
+        execution = _execution_id(call, action)
+        path = f"{EXECUTIONS}/{segment(execution)}"
         try:
             await session.request(
                 WORKFLOW, "PUT", path, "cancel the workflow", {"state": "CANCELLED"}
             )
         except CloudError as error:
-            if error.status is None or error.status >= 500:
+            if error.status == 404:  # It has not started.
+                return cancellation(known, call.data)
+            if error.status not in _ENDED:
                 raise
-            # It has not started, or has ended.
-        return cancellation(known, call.data)
+        found = await _read(session, execution)
+        if found.get("state") == _SUCCESS:
+            return _success(call, execution, found)
+        output = _output_with(call, found)
+        object_id = str(output.get("resource_id") or known)[:MAX_ID]
+        return cancellation(object_id, {**call.data, OUTPUTS: output})
 
     async def _delete(self, call: Call) -> Outcome:
         outcome = await self._run(call, DELETE)
@@ -82,7 +92,7 @@ class ExternalResource(CloudType):
 
     async def _run(self, call: Call, action: str) -> Outcome:
         before = call.data.get(OUTPUTS) or {}
-        wanted = (call.properties.get("actions") or {}).get(action)
+        wanted = _workflow(call, action)
         if not wanted:
             object_id = call.physical_id or call.own_name
             return Done(object_id, {"output": before}, {**call.data, OUTPUTS: before})
@@ -92,10 +102,7 @@ class ExternalResource(CloudType):
             execution = _execution_id(call, action)
             found = await _start(session, call, wanted, execution, before)
         else:
-            doing = "read the execution of the workflow"
-            path = f"{EXECUTIONS}/{segment(execution)}"
-            answer = await session.request(WORKFLOW, "GET", path, doing)
-            found = object_in(WORKFLOW, doing, answer, "")
+            found = await _read(session, execution)
         state = str(found.get("state"))
         if state in _RUNNING:
             public = "the workflow has not ended"
@@ -103,15 +110,38 @@ class ExternalResource(CloudType):
         if state != _SUCCESS:
             public = f"the workflow has ended with {state}"
             raise CloudError(f"{public}: {found.get('state_info') or 'no reason'}", public=public)
-        output = decode(found.get("output"))
-        known = {**before, **output} if isinstance(output, Mapping) else dict(before)
-        object_id = str(known.get("resource_id") or call.physical_id or execution)[:MAX_ID]
-        return Done(object_id, {"output": known}, {**call.data, OUTPUTS: known})
+        return _success(call, execution, found)
+
+
+def _workflow(call: Call, action: str) -> Mapping[str, Json] | None:
+    """The workflow of an action, if it has one."""
+    found: Mapping[str, Json] | None = (call.properties.get("actions") or {}).get(action)
+    return found
+
+
+def _success(call: Call, execution: str, found: Mapping[str, Json]) -> Done:
+    """The result of an execution that has succeeded."""
+    output = _output_with(call, found)
+    object_id = str(output.get("resource_id") or call.physical_id or execution)[:MAX_ID]
+    return Done(object_id, {"output": output}, {**call.data, OUTPUTS: output})
+
+
+def _output_with(call: Call, found: Mapping[str, Json]) -> dict[str, Json]:
+    """The output of earlier executions, with that of this one."""
+    output = decode(found.get("output"))
+    return {**(call.data.get(OUTPUTS) or {}), **(output if isinstance(output, Mapping) else {})}
 
 
 def _execution_id(call: Call, action: str) -> str:
     """The same in all calls of an operation."""
     return str(uuid5(call.operation_key, action))
+
+
+async def _read(session: Session, execution: str) -> Mapping[str, Json]:
+    doing = "read the execution of the workflow"
+    path = f"{EXECUTIONS}/{segment(execution)}"
+    answer = await session.request(WORKFLOW, "GET", path, doing)
+    return object_in(WORKFLOW, doing, answer, "")
 
 
 async def _start(

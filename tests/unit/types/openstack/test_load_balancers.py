@@ -78,6 +78,16 @@ async def test_a_cancelled_create_does_not_repeat_a_refused_request() -> None:
     assert not web.requests
 
 
+async def test_a_cancelled_create_that_was_interrupted_finds_its_object() -> None:
+    """A request after the refused one may have created it."""
+    own_name = a_call(type_with(Answers(), "OS::Octavia::Listener"), LISTENER).own_name
+    made = {"id": "L", "provisioning_status": "PENDING_CREATE", "name": own_name}
+    web = Answers(answer(200, {"listeners": [made]}))
+    outcome = await create_listener(web, {"refused": 2}, cancelled=True, repeated=True)
+    assert [one.method for one in web.requests] == ["GET"]
+    assert isinstance(outcome, Wait) and outcome.progress["id"] == "L"
+
+
 @pytest.mark.parametrize("status", ["PENDING_UPDATE", "ERROR"])
 async def test_a_load_balancer_in_error_ends_the_wait(status: str) -> None:
     balancer = answer(200, {"loadbalancer": {"id": BALANCER, "provisioning_status": status}})

@@ -182,20 +182,58 @@ async def test_a_workflow_that_fails_fails_the_operation() -> None:
     assert failed.reason == "the workflow has ended with ERROR: why"
 
 
-@pytest.mark.parametrize("status", [200, 404])
-async def test_a_cancelled_operation_cancels_its_workflow(status: int) -> None:
-    """Else it would run beside the workflow of the delete."""
+async def cancel(
+    status: int, state: str, output: str = "{}", **known: Any
+) -> tuple[Outcome, Answers]:
+    """The outcome of a cancelled create, if Mistral responds to the cancellation with `status`."""
     web = Answers(answer(201, execution("RUNNING")))
     waits = await outcome("create", web, EXTERNAL, ACTIONS)
     assert isinstance(waits, Wait)
-    started, web = body(web, 0)["id"], Answers(answer(status, execution("CANCELLED")))
-    failed = await outcome(
-        "create", web, EXTERNAL, ACTIONS, progress=waits.progress, cancelled=True
+    read = {**execution(state), "output": output}
+    web = Answers(answer(status, {}), answer(200, read))
+    found = await outcome(
+        "create", web, EXTERNAL, ACTIONS, progress=waits.progress, cancelled=True, **known
     )
+    return found, web
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_a_cancelled_operation_cancels_its_workflow(status: int) -> None:
+    """Else it would run beside the workflow of the delete, which gets the output."""
+    failed, web = await cancel(status, "CANCELLED", '{"resource_id": "mine", "a": 1}')
     assert isinstance(failed, Failed) and not failed.retry
-    assert (failed.physical_id, failed.public_reason) == (started, CANCELLED)
-    assert sent(web) == [f"PUT executions/{started}"]
+    assert failed.public_reason == CANCELLED
+    requests = sent(web)
+    execution_id = requests[0].removeprefix("PUT executions/")
     assert body(web, 0) == {"state": "CANCELLED"}
+    if status == 404:
+        assert (failed.physical_id, failed.data, len(requests)) == (execution_id, {}, 1)
+    else:
+        assert requests[1:] == [f"GET executions/{execution_id}"]
+        assert failed.physical_id == "mine"
+        assert failed.data == {"outputs": {"resource_id": "mine", "a": 1}}
+
+
+@pytest.mark.parametrize("status", [200, 400, 409])
+async def test_a_workflow_that_has_succeeded_keeps_its_result(status: int) -> None:
+    """A delete must know what to delete."""
+    done, _ = await cancel(status, "SUCCESS", '{"resource_id": "mine"}')
+    assert isinstance(done, Done) and done.physical_id == "mine"
+    assert done.data == {"outputs": {"resource_id": "mine"}}
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500])
+async def test_a_refused_cancellation_is_no_success(status: int) -> None:
+    failed, web = await cancel(status, "RUNNING")
+    assert isinstance(failed, Failed) and failed.public_reason != CANCELLED
+    assert {one.partition(" ")[0] for one in sent(web)} == {"PUT"}
+
+
+async def test_an_action_without_a_workflow_ends_when_it_is_cancelled() -> None:
+    web = Answers()
+    known = {"physical_id": "mine", "previous": ACTIONS}
+    done = await outcome("suspend", web, EXTERNAL, ACTIONS, cancelled=True, **known)
+    assert isinstance(done, Done) and not web.requests
 
 
 async def test_later_executions_get_the_output_of_earlier_ones() -> None:
