@@ -118,15 +118,19 @@ class BrokerConnection:
             await wait_at_most(stop, back_off.ceiling(self._failures + 1))
             return
         try:
-            await self._prepare(connection, prepare)
-            self._failures = 0
-            self.is_open = True
-            self.reason = "the connection was lost"
-            log.info(f"{self._name}.connected", broker=_address(url))
-            await _use(connection, stop, consume)
-        except* LOST as group:
-            self._report_loss(url, error_text(group.exceptions[0]))
-            await wait_at_most(stop, back_off.ceiling(self._failures + 1))
+            lost: str | None = None
+            try:
+                await self._prepare(connection, prepare)
+                self._failures = 0
+                self.is_open = True
+                self.reason = "the connection was lost"
+                log.info(f"{self._name}.connected", broker=_address(url))
+                await _use(connection, stop, consume)
+            except* LOST as group:
+                lost = error_text(group.exceptions[0])
+            if lost is not None:
+                self._report_loss(url, lost)
+                await wait_at_most(stop, back_off.ceiling(self._failures + 1))
         finally:
             self.is_open = False
             await close(connection)

@@ -87,10 +87,13 @@ class Listener(HandlerRunner):
             async with self.serving(source):
                 await stop.wait()
 
+        failure: BaseException | None = None
         try:
             asyncio.run(main())
         except* RequestError as errors:
-            log.error("the listener ends: %s", errors.exceptions[0])
+            failure = errors.exceptions[0]
+        if failure is not None:
+            log.error("the listener ends: %s", failure)
             sys.exit(1)
 
     @asynccontextmanager

@@ -18,7 +18,7 @@ from tests.support.ports import free_port
 USER, PASSWORD = "headgate", "relay-password"
 
 
-@dataclass(slots=True)
+@dataclass  # without slots: aiosmtpd inspects it, which fails with those of Python 3.11.2
 class Relay:
     """refused: recipients that it refuses. response: to each message that it does not accept."""
 

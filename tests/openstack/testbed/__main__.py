@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.openstack.testbed.control import start, start_optional, stop, supervisor_id
@@ -25,6 +26,7 @@ def main() -> None:
     options.optional = [service for service in OPTIONAL if getattr(options, service)]
     if options.only and options.optional:
         parser.error("--only excludes other services")
+    failures: Sequence[BaseException] = ()
     try:
         if options.action == "supervise":
             supervise(options)
@@ -40,8 +42,10 @@ def main() -> None:
                 start_optional(options.directory, service)
             print(options.directory / "clouds.yaml")
     except* TestBedError as errors:
-        for error in errors.exceptions:
-            print(f"testbed: {error}", file=sys.stderr)
+        failures = errors.exceptions
+    for error in failures:
+        print(f"testbed: {error}", file=sys.stderr)
+    if failures:
         sys.exit(1)
 
 
