@@ -13,12 +13,17 @@ PYTHON_WORDS: Final = re.compile(
     r"|\b(?:Key|Type|Value|Attribute|Index)Error\b|\b(?:dict|tuple|frozenset)\b"
 )
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+#: Values that messages quote in Heat's notation: lists and maps, which may contain words of the
+#: template, and a single one at the end of a part of a message.
+_QUOTED_VALUE = re.compile(
+    r"'\{.*\}'|'\[.*\]'|(?<=[\[{( ])(?:True|False|None)(?=[\]},)])|(?<=: )(?:True|False|None)\b"
+)
 #: A type, and parts of messages of Heat, which programs compare.
 _ALLOWED: Final = ("OS::Heat::None", "min: None", "max: None")
 
 
 def python_words(message: str) -> list[str]:
-    """Words of Python outside of quoted text."""
+    """Words of Python outside of quoted text and quoted values."""
     for allowed in _ALLOWED:
         message = message.replace(allowed, "")
-    return PYTHON_WORDS.findall(_QUOTED.sub('""', message))
+    return PYTHON_WORDS.findall(_QUOTED_VALUE.sub("", _QUOTED.sub('""', message)))
