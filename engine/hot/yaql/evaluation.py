@@ -27,7 +27,7 @@ LONG_NUMBER = re.compile(r"\d{310}")
 
 #: Errors whose text contains no values of the data.
 SAFE_ERRORS = (
-    IndexError, ZeroDivisionError, OverflowError, AssertionError,
+    ZeroDivisionError, OverflowError, AssertionError,
     exceptions.CollectionTooLargeException, exceptions.MemoryQuotaExceededException,
 )  # fmt: skip
 #: Errors whose text is the whole reason, as in Heat.
@@ -215,6 +215,7 @@ PYTHON_WORDS: Final = re.compile(
 )
 ERROR_TEXTS: Mapping[type[Exception], str] = {
     StopIteration: "a collection has too few items, or too many",
+    IndexError: "an index is out of range",
     RecursionError: "it recurses too deeply",
 }
 

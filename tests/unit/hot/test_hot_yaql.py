@@ -86,7 +86,7 @@ def test_yaql_results(expression: str, data: Json, value: Json) -> None:
         ("generateMany({$ => $}, $)", None, "a list or a map cannot be a key"),
         ("1 / 0", None, "by zero"),
         ("[].first()", None, "a collection has too few items, or too many"),
-        ("[1][5]", None, "index out of range"),
+        ("[1][5]", None, ": an index is out of range"),
         ("def(f, f($)) -> f(1)", None, "it recurses too deeply"),
         ("range(201)", None, "Collection length exceeds 200 elements"),
         ("'a' * 20000", None, "Expression consumed too much memory"),
