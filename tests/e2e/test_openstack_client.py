@@ -153,13 +153,13 @@ resource_registry:
 """,
     )
     client.run("stack", "create", "-t", template, "-e", one, "-e", two, "merged")
+    listed = client.until_listed("merged", {"v": "CREATE_COMPLETE", "x": "INIT_COMPLETE"})
+    assert listed["x"]["resource_type"] == "My::Value"
     result = client.show("stack", "show", "merged")
     assert result["parameters"]["secret"] == "******"
     output = client.show("stack", "output", "show", "merged", "all")["output_value"]
     merged = json.loads(output) if isinstance(output, str) else output
     assert merged == [["a", "b", "c"], {"x": {"y": [1, 2], "z": 1}}, "onetwo"]
-    held = client.show("stack", "resource", "list", "-n", "2", "merged")
-    assert {one["resource_name"]: one["resource_type"] for one in held}["x"] == "My::Value"
 
 
 def test_each_command_prints_all_errors_and_stores_nothing(client: CommandLineUser) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,18 @@ class CommandLineUser:
         deadline = time.monotonic() + PATIENCE
         while (found := self.show("stack", "show", stack)["stack_status"]) != status:
             assert time.monotonic() < deadline, found
+            time.sleep(0.05)
+
+    def until_listed(self, stack: str, statuses: Mapping[str, str]) -> dict[str, Any]:
+        """Wait until resources, also of nested stacks, have these statuses; return all by name."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            listed = self.show("stack", "resource", "list", "-n", "2", stack)
+            found = {one["resource_name"]: one for one in listed}
+            shown = {name: one["resource_status"] for name, one in found.items()}
+            if statuses.items() <= shown.items():
+                return found
+            assert time.monotonic() < deadline, shown
             time.sleep(0.05)
 
     def physical_ids(self, stack: str) -> dict[str, str]:
