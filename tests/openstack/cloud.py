@@ -27,6 +27,8 @@ CLEANUP_SECONDS = 60
 SERVICE_PROJECT = "service"
 
 Lists = dict[str, Callable[[Connection], Iterable[Any]]]
+#: In the user agent of Headgate, and of no service or client of OpenStack.
+AGENT = "aiohttp"
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,14 @@ class OpenStack:
 
     def requests(self, service: str) -> list[str]:
         """The requests to a service since the cloud began: `GET /v2.1/servers`."""
+        return [" ".join(line.split(" ", 2)[:2]) for line in self._request_lines(service)]
+
+    def requests_of_headgate(self, service: str) -> list[str]:
+        """The same without those of other clients, such as the other services."""
+        lines = (line.split(" ", 2) for line in self._request_lines(service))
+        return [" ".join(line[:2]) for line in lines if AGENT in line[-1]]
+
+    def _request_lines(self, service: str) -> list[str]:
         log = self.directory / "log" / f"{service}-requests.log"
         return log.read_text().splitlines()
 

@@ -16,7 +16,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 #: Values that messages quote in Heat's notation: lists and maps, which may contain words of the
 #: template, and a single one at the end of a part of a message.
 _QUOTED_VALUE = re.compile(
-    r"'\{.*\}'|'\[.*\]'|(?<=[\[{( ])(?:True|False|None)(?=[\]},)])"
+    r"'\{.*?\}'|'\[.*?\]'|(?<=[\[{( ])(?:True|False|None)(?=[\]},)])"
     r"|(?:(?<=: )|(?<= not ))(?:True|False|None)\b"
 )
 #: A type, and parts of messages of Heat, which programs compare.

@@ -122,7 +122,7 @@ class Layout:
         return self.folder("log") / f"{name}.log"
 
     def requests(self, service: str) -> Path:
-        """The log of the requests to a service: method and path of each, one per line."""
+        """The log of the requests to a service: method, path and user agent, one per line."""
         return self.folder("log") / f"{service}-requests.log"
 
     def url(self, service: str) -> str:

@@ -138,7 +138,8 @@ def web_command(
 ) -> list[str]:
     """The uWSGI that serves a module's `application`.
 
-    requests: the log of requests. arguments: those the application sees.
+    requests: the log of requests: method, path and user agent. arguments: those the application
+    sees.
     """
     return [
         str(ENVIRONMENT / "bin/uwsgi"),
@@ -152,7 +153,7 @@ def web_command(
         "--add-header", "Connection: close",
         "--buffer-size", "65535", "--listen", "100",
         "--http-chunked-input", "--so-keepalive",
-        "--req-logger", f"file:{requests}", "--log-format", "%(method) %(uri)",
+        "--req-logger", f"file:{requests}", "--log-format", "%(method) %(uri) %(uagent)",
         *(["--pyargv", " ".join(arguments)] if arguments else []),
     ]  # fmt: skip
 
