@@ -174,14 +174,36 @@ class BrokerConnection:
 async def _use(
     connection: AbstractConnection, stop: asyncio.Event, consume: Consumer | None
 ) -> None:
+    """Use a connection until `stop` is set. Raises the error with which it was lost, in a group."""
+    loss = _loss_of(connection)
     async with asyncio.TaskGroup() as group:
         consuming = group.create_task(consume(connection)) if consume else None
         stopping = group.create_task(stop.wait())
-        ended = asyncio.ensure_future(connection.closed())
-        await asyncio.wait((stopping, ended), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((stopping, loss), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if consuming is not None:
             consuming.cancel()
+            await asyncio.wait((consuming,), timeout=CLOSING)
+            if not consuming.done():
+                await close(connection)  # fails the requests that it waits for
+    if loss.done():
+        raise loss.result()
+
+
+def _loss_of(connection: AbstractConnection) -> asyncio.Future[Exception]:
+    """The error with which a connection is lost, once it is. (`closed` of aio-pika is done only
+    after a call of `close`.)"""
+    loss: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+
+    def lose(_: AbstractConnection | None, error: BaseException | None) -> None:
+        if not loss.done():
+            unknown = ConnectionResetError("the connection was lost")
+            loss.set_result(error if isinstance(error, LOST) else unknown)
+
+    connection.close_callbacks.add(lose)
+    if not connection.connected.is_set():
+        lose(connection, None)
+    return loss
 
 
 async def ensure_queue(connection: AbstractConnection, name: str, arguments: FieldTable) -> None:
@@ -199,11 +221,18 @@ async def ensure_queue(connection: AbstractConnection, name: str, arguments: Fie
 
 async def close(connection: AbstractConnection) -> None:
     """Close a connection within CLOSING. Its requests that wait for an answer then fail."""
+    closing = asyncio.ensure_future(connection.close())
     try:
-        async with asyncio.timeout(CLOSING):
-            await connection.close()
-    except (*LOST, TimeoutError):
-        pass  # the connection is unusable either way
+        await asyncio.wait((closing,), timeout=CLOSING)
+    finally:
+        closing.cancel()  # not awaited: the library may wait for the broker even then
+        closing.add_done_callback(_read_error)
+
+
+def _read_error(closing: asyncio.Future[None]) -> None:
+    """The connection is unusable either way; asyncio logs errors that nobody reads."""
+    if not closing.cancelled():
+        closing.exception()
 
 
 def _address(url: URL) -> str:

@@ -65,6 +65,65 @@ async def test_declarations_that_the_broker_never_answers_end(rabbit: Rabbit) ->
         stop.set()
 
 
+async def test_a_lost_connection_is_opened_again(rabbit: Rabbit) -> None:
+    """Also one that nothing uses at that moment."""
+    prepared: list[AbstractConnection] = []
+
+    async def prepare(connection: AbstractConnection) -> None:
+        prepared.append(connection)
+
+    async with running_relay(rabbit.url) as relay:
+        url = str(URL(rabbit.url).with_port(relay.port))
+        connection = BrokerConnection(ConnectionSettings([url], first_retry=0.01, max_retry=0.1))
+        stop = asyncio.Event()
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(connection.run(stop, prepare))
+
+            async def is_open() -> bool:
+                return connection.is_open
+
+            async def is_lost() -> bool:
+                return not connection.is_open and "cannot connect" in connection.reason
+
+            await eventually(is_open)
+            relay.cut()
+            await eventually(is_lost)
+            relay.restore()
+            await eventually(is_open)
+            stop.set()
+    assert len(prepared) == 2
+
+
+async def test_a_consumer_that_waits_for_a_silent_broker_ends(rabbit: Rabbit) -> None:
+    ended: list[BaseException] = []
+    consumes = asyncio.Event()
+
+    async with running_relay(rabbit.url) as relay:
+
+        async def prepare(_: AbstractConnection) -> None:
+            pass
+
+        async def consume(connection: AbstractConnection) -> None:
+            consumes.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                relay.silence()
+                try:
+                    await connection.channel()  # as a consumer that cancels its consumption
+                except BaseException as error:
+                    ended.append(error)
+
+        url = str(URL(rabbit.url).with_port(relay.port))
+        connection = BrokerConnection(ConnectionSettings([url]))
+        stop = asyncio.Event()
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(connection.run(stop, prepare, consume))
+            await consumes.wait()
+            stop.set()
+    assert len(ended) == 1
+
+
 @pytest.mark.parametrize("step", ["_consume", "_bind"])
 async def test_a_listener_leaves_a_broker_that_no_longer_answers(
     rabbit: Rabbit, monkeypatch: pytest.MonkeyPatch, step: str
