@@ -9,11 +9,13 @@ from uuid import UUID
 from engine.errors import NotFound, nearest
 
 
-def no_stack(name_or_id: str | UUID) -> NotFound:
+def no_stack(name_or_id: str | UUID, known: Collection[str] = ()) -> NotFound:
+    """known: names of stacks of the project."""
     return NotFound(
         f"The Stack ({name_or_id}) could not be found.",
         place="stack",
-        remedy="GET .../stacks lists the stacks of the project.",
+        remedy=nearest(str(name_or_id), sorted(known))
+        or "GET .../stacks lists the stacks of the project.",
         code="EntityNotFound",
     )
 

@@ -57,6 +57,7 @@ from engine.store.stacks.stack_lists import (
     list_stacks,
 )
 from engine.store.stacks.stack_overview import Overview, OverviewFilter, read_overview
+from engine.store.stacks.stack_search import read_neighbours
 from engine.store.traversals import graphs
 from engine.types.registry import TypeRegistry
 from engine.words import Json, uuid_or_none
@@ -91,14 +92,16 @@ class Reads:
         self._registry.check_properties(name, properties, place, findings)
 
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
-        """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound)."""
+        """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound),
+        which suggests a similar name."""
+        stack_id = uuid_or_none(name_or_id)
         async with self._database.connection() as conn:
-            found = await stack_lists.find_stack(
-                conn, project, uuid_or_none(name_or_id), name_or_id
-            )
-        if found is None:
-            raise no_stack(name_or_id)
-        return found
+            found = await stack_lists.find_stack(conn, project, stack_id, name_or_id)
+            if found is not None:
+                return found
+            by_name = stack_id is None
+            known = await read_neighbours(conn, project, name_or_id) if by_name else ()
+        raise no_stack(name_or_id, known)
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         """A page of stacks. project: None for all projects."""
