@@ -9,8 +9,8 @@ const PATIENCE = 90;
 export class Problem extends Error {
   /**
    * @param {{status?: number, type: string, message: string, place?: string, remedy?: string,
-   *   findings?: Finding[], details?: any, wait?: number}} error details: the complete `error` object; wait: seconds
-   *   until a retry makes sense
+   *   findings?: Finding[], help?: string, details?: any, wait?: number}} error help: the URL of the page about its
+   *   type; details: the complete `error` object; wait: seconds until a retry makes sense
    */
   constructor(error) {
     super(error.message);
@@ -19,6 +19,7 @@ export class Problem extends Error {
     this.place = error.place ?? "";
     this.remedy = error.remedy ?? "";
     this.findings = error.findings ?? [];
+    this.help = error.help ?? "";
     this.details = error.details ?? {};
     this.wait = error.wait ?? 0;
   }
@@ -134,6 +135,7 @@ export async function problemOf(answer) {
     place: error.place,
     remedy: error.remedy,
     findings: error.findings ?? body.findings,
+    help: error.help,
     wait: Number(answer.headers.get("Retry-After")) || 0,
     details: error,
   });

@@ -12,6 +12,16 @@ export function asProblem(error) {
   return new Problem({ type: "PageError", message, remedy });
 }
 
+/**
+ * A link to the page about the type of an error, in a tab of its own, because forms have drafts.
+ * @param {{problem: Problem}} props
+ */
+export function HelpLink({ problem }) {
+  // "javascript:" and other schemes are no pages.
+  if (!/^https?:\/\//.test(problem.help)) return null;
+  return html`<a href=${problem.help} target="_blank" rel="noopener">About ${problem.type}</a>`;
+}
+
 /** @param {{error: unknown}} props */
 export function ProblemBox({ error }) {
   if (!error) return null;
@@ -36,5 +46,6 @@ export function ProblemBox({ error }) {
         )}
       </ul>`
     }
+    ${problem.help && html`<p><${HelpLink} problem=${problem} /></p>`}
   </div>`;
 }
