@@ -269,6 +269,11 @@ def quote_value(value: Json) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def beginning_of(text: str) -> str:
+    """Return the first 200 characters of a text for a message, with "..." in place of more."""
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return ``Did you mean "x"?`` for the nearest known name, or an empty text.
 

@@ -6,7 +6,7 @@ from typing import Final
 #: Parts of the messages of Python's own errors, names of its types, and its forms of values.
 PYTHON_WORDS: Final = re.compile(
     r"could not convert|has no attribute|NoneType|expected str\b|must be str\b|unhashable"
-    r"|is not (?:iterable|subscriptable|callable)|unsupported operand|invalid literal|base 10"
+    r"|is not (?:iterable|subscriptable|callable)|unsupported operand|invalid literal for|base 10"
     r"|not supported between|can only concatenate|object is|positional argument|codec can't"
     r"|ordinal not|not enough values|(?:string|list|tuple) indices|sequence item|math domain"
     r"|'(?:dict|str|int|list|float|bool|tuple)'|\b(?:True|False|None)\b|<class|Traceback"
@@ -14,10 +14,11 @@ PYTHON_WORDS: Final = re.compile(
 )
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 #: Values that messages quote in Heat's notation: lists and maps, which may contain words of the
-#: template, and a single one at the end of a part of a message.
+#: template (also the beginning of a long one), and a single one at the end of a part of a message.
 _QUOTED_VALUE = re.compile(
-    r"'\{.*?\}'|'\[.*?\]'|(?<=[\[{( ])(?:True|False|None)(?=[\]},)])"
-    r"|(?:(?<=: )|(?<= not ))(?:True|False|None)\b"
+    r"[\[{].{199}\.\.\.|[\[{].*[\]}]|(?<=[\[{( ])(?:True|False|None)(?=[\]},)])"
+    r"|'(?:True|False|None)'|(?:(?<=: )|(?<= not ))(?:True|False|None)\b",
+    re.DOTALL,
 )
 #: A type, and parts of messages of Heat, which programs compare.
 _ALLOWED: Final = ("OS::Heat::None", "min: None", "max: None")

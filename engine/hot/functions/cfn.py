@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from engine.errors import one_of, public
+from engine.errors import beginning_of, one_of, public
 from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import Function, FunctionError, list_shape
@@ -79,7 +79,7 @@ def find_in_map(
                 )
             known = [str(one) for one in found] if isinstance(found, dict) else []
             near = one_of(to_json_text(key).strip('"'), known, "Keys")
-            raise FunctionError(f"{place} has no key {to_json_text(key)[:200]}", near)
+            raise FunctionError(f"{place} has no key {beginning_of(to_json_text(key))}", near)
         place, found = f"{place}.{key}", found[key]
     return found
 

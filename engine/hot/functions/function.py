@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from engine.errors import WITHHELD_REMEDY, public, without_value
+from engine.errors import WITHHELD_REMEDY, beginning_of, public, without_value
 from engine.hot.expressions.expression import FunctionCall, in_heat_notation
 from engine.words import Json
 
@@ -36,12 +36,12 @@ class FunctionError(Exception):
 
 def quote_value(value: Json) -> str:
     """Return the beginning of a value as JSON, for messages."""
-    return json.dumps(value, ensure_ascii=False, default=str)[:200]
+    return beginning_of(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def quote_as_heat(value: Json) -> str:
     """Return the beginning of a value in the notation of Heat's messages."""
-    return in_heat_notation(value)[:200]
+    return beginning_of(in_heat_notation(value))
 
 
 #: Code of warnings about outputs that have an error instead of a value.

@@ -14,6 +14,7 @@ from math import inf
 from re import _parser
 from typing import Any
 
+from engine.errors import beginning_of
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.patterns.matcher import Match, find_match
 from engine.hot.patterns.program import PatternTooLarge, Program, compile_program
@@ -114,9 +115,8 @@ def read_pattern(text: str, budget: CostBudget, flags: int = 0) -> Pattern:
         budget.spend_steps(size // COMPILED_PER_STEP)
         compiled = _compile(text, flags)
     except (re.error, RecursionError, OverflowError) as error:
-        shown = text if len(text) <= 200 else text[:200] + "..."
         raise InvalidPattern(
-            f'The pattern "{shown}" is not a regular expression: {error}'
+            f'The pattern "{beginning_of(text)}" is not a regular expression: {error}'
         ) from None
     return Pattern(text, compiled, tree, compiled.flags & MATCH_FLAGS, size)
 
@@ -151,7 +151,9 @@ def _program(text: str, flags: int, spend: Callable[[int], None]) -> Program:
     try:
         program = _cached_program(text, flags)
     except (PatternTooLarge, RecursionError):
-        raise InvalidPattern(f'The pattern "{text[:200]}" is too large for the text.') from None
+        raise InvalidPattern(
+            f'The pattern "{beginning_of(text)}" is too large for the text.'
+        ) from None
     spend(program.cost)
     return program
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Final
 
-from engine.errors import ENVIRONMENT, Finding, Findings, one_of
+from engine.errors import ENVIRONMENT, Finding, Findings, beginning_of, one_of
 from engine.hot.expressions.expression import in_heat_notation
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.schema.constraints import as_json, find_violation, remedy_of
@@ -189,14 +189,14 @@ def parse_number(text: str) -> int | float:
     try:
         number = _int_or_float(text)
     except ValueError:
-        reason = f'"{text[:200]}" is not a number'
+        reason = f'"{beginning_of(text)}" is not a number'
         raise InvalidValue(reason, "Value is not a number", NUMBER_REMEDY) from None
     if isinstance(number, float) and isfinite(number):
         return number
     if isinstance(number, int) and is_storable_integer(number):
         return number
     raise InvalidValue(
-        f"{text[:200]} is too large",
+        f"{beginning_of(text)} is too large",
         "Value is too large",
         "Write it as a string, in a parameter of type string.",
     )

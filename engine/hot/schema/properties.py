@@ -7,7 +7,7 @@ operation, when all values are known.
 
 from collections.abc import Callable, Mapping
 
-from engine.errors import Findings, Quoting, one_of, public
+from engine.errors import Findings, Quoting, beginning_of, one_of, public
 from engine.hot.expressions.expression import Expression, FunctionCall, in_heat_notation, is_static
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
@@ -341,8 +341,7 @@ def _to_map(value: Json) -> Json:
 
 def _display(value: Json) -> str:
     """Return a value for a message, as Heat quotes it."""
-    text = in_heat_notation(value)
-    return text if len(text) <= 200 else text[:200] + "..."
+    return beginning_of(in_heat_notation(value))
 
 
 COERCIONS: Mapping[Kind, Callable[[Json], Json]] = {

@@ -4,7 +4,7 @@ InvalidSchemaError.
 
 from collections.abc import Callable, Collection, Mapping
 
-from engine.errors import Findings, nearest, one_of
+from engine.errors import Findings, beginning_of, nearest, one_of
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget
 from engine.hot.functions.function import quote_value
 from engine.hot.language.versions import EXTENDED_SINCE, Version
@@ -168,7 +168,7 @@ def check_default(
 
 def _default_text(default: Json) -> str:
     """Return a default as Heat writes it, but JSON in place of Python's words."""
-    return default[:200] if isinstance(default, str) else quote_value(default)
+    return beginning_of(default) if isinstance(default, str) else quote_value(default)
 
 
 def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaql
 from yaql.language import exceptions, expressions, utils
 
-from engine.errors import public
+from engine.errors import beginning_of, public
 from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostBudget, CostLimits
 from engine.hot.functions.function import FunctionError
 from engine.hot.syntax.json_text import is_storable_integer
@@ -125,7 +125,7 @@ def _parse(text: str) -> Any:
         raise FunctionError(f"Bad expression: {error}.", "Correct the expression.") from None
     except ValueError as error:
         raise FunctionError(
-            f"Bad expression: {str(error)[:200]}.", "Correct the expression."
+            f"Bad expression: {beginning_of(str(error))}.", "Correct the expression."
         ) from None
 
 

@@ -72,6 +72,7 @@ def test_values_are_converted(kind: str, text: Json, converted: Json) -> None:
         ("string", {"custom_constraint": "json_string"}, "{", "Error validating value"),
         ("string", {"custom_constraint": "iso_8601"}, "never", "Error validating value"),
         ("number", {}, "abc", '"abc" is not a number'),
+        ("number", {}, "x" * 201, f'"{"x" * 200}..." is not a number'),
         ("number", {}, "nan", "nan is too large"),
         ("number", {}, True, "true is not a number"),
         ("boolean", {}, "maybe", "Unrecognized value 'maybe'"),
