@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from inspect import isawaitable
 from uuid import UUID
 
 from engine.errors import Findings
@@ -24,7 +25,7 @@ from engine.types.completion import Completions
 from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.types.group_size import SizeAdjustment
 from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
-from engine.types.observation import Observation
+from engine.types.observation import PRESENT, Observation
 from engine.types.operation_outcomes import (
     ActOnNested,
     Confirm,
@@ -42,7 +43,7 @@ from engine.types.operation_outcomes import (
 )
 from engine.types.signal_urls import SignalUrl
 from engine.types.successor import Successors
-from engine.words import Json, ResourceId, StackId, TraversalState
+from engine.words import Json, ObservedState, ResourceId, StackId, TraversalState
 
 __all__ = [
     "ActOnNested",
@@ -64,6 +65,10 @@ __all__ = [
     "Stopped",
     "Wait",
 ]  # fmt: skip
+
+
+#: Why a resource is unknown whose check returned no result.
+CHECK_NOT_ENDED = "the check of the resource did not end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +233,24 @@ class Confirmation:
     reason: str = ""
 
 
+def observe_outcome(checked: Outcome) -> Observation:
+    """The observed state that the outcome of a check stands for."""
+    match checked:
+        case Done():
+            return PRESENT
+        case Failed(retry=False):
+            return Observation(
+                ObservedState.DEGRADED,
+                reason=checked.reason,
+                public_reason=checked.public_reason,
+            )
+        case Failed() | Wait():
+            reason, public = checked.reason, checked.public_reason
+            return Observation.unknown(reason or CHECK_NOT_ENDED, public or CHECK_NOT_ENDED)
+        case _:
+            return Observation.unknown(CHECK_NOT_ENDED, CHECK_NOT_ENDED)
+
+
 class ResourceType(ABC):
     """A resource type: its schema and operations.
 
@@ -242,7 +265,9 @@ class ResourceType(ABC):
     computes_only: its create is a plain
     function without effects, so its outcome may be discarded and computed again with another
     operation key. The engine may then execute it together with the resources that wait for it, and
-    write all of them in one transaction. constraints: custom constraints for
+    write all of them in one transaction. check_observes: `check` asks the provider, changes nothing
+    and needs no credential, so a type without `observe` is observed by it, with one call for each
+    resource. constraints: custom constraints for
     parameters and properties of any template and type. completions: has the observer complete
     operations. successors: reads the resource that has replaced one. Both are set by the
     program before the first call.
@@ -257,6 +282,7 @@ class ResourceType(ABC):
     interruptible: bool = False
     supersedable: bool = False
     computes_only: bool = False
+    check_observes: bool = False
     constraints: Sequence[CustomConstraint] = ()
     completions: Completions | None = None
     successors: Successors | None = None
@@ -307,9 +333,10 @@ class ResourceType(ABC):
         """Resources with the same key are observed by one call of `observe`. None: the resource
         cannot be observed, because the type or its properties name no way to read it.
 
-        The key must have no secret. Raises nothing.
+        The key must have no secret. Raises nothing. By default, the ID of the resource with
+        `check_observes`.
         """
-        return None
+        return str(call.resource_id) if self.check_observes and call.physical_id else None
 
     def observation_endpoint(self, call: Call) -> str:
         """The service that `observe` asks, in the budgets of requests too. If no call to it returns
@@ -346,9 +373,18 @@ class ResourceType(ABC):
         """Read the state of physical resources that have the same `observation_key`, and compare it
         with their properties. It changes nothing. Calls have no credential and no progress.
 
-        Returns the observations by resource ID; a resource without one is unknown.
+        Returns the observations by resource ID; a resource without one is unknown. By default, the
+        outcomes of `check` with `check_observes`.
         """
-        return {}
+        return self._observe_by_check(calls) if self.check_observes else {}
+
+    async def _observe_by_check(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        found: dict[ResourceId, Observation] = {}
+        for call in calls:
+            outcome = self.check(call)
+            checked = await outcome if isawaitable(outcome) else outcome
+            found[call.resource_id] = observe_outcome(checked)
+        return found
 
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
         """Read the physical resource ``call.physical_id`` for a template that imports it, without a
