@@ -11,7 +11,7 @@ from engine.bounded_wait import wait_at_most
 from engine.errors import Conflict
 from engine.loop_guard import Supervisor
 from engine.store.database import Database
-from engine.store.maintenance.processes import Process, remove, report
+from engine.store.maintenance.processes import OtherEngines, Process, remove, report
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -26,7 +26,7 @@ class Presence:
         process: Process,
         supervisor: Supervisor | None = None,
         *,
-        set_other_engines: Callable[[int], None] = lambda _: None,
+        set_other_engines: Callable[[OtherEngines], None] = lambda _: None,
     ) -> None:
         """set_other_engines: gets what each report returns."""
         self._set_other_engines = set_other_engines

@@ -25,6 +25,7 @@ from engine.store.database_errors import DataFault, classify_error
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.maintenance.failover_losses import StartedOperation
+from engine.store.maintenance.processes import OtherEngines
 from engine.store.traversals.advance import (
     BATCH_BYTES,
     UNLABELLED,
@@ -135,6 +136,8 @@ class Worker:
         self._gathering = 0  # number of lanes that are about to claim
         self._many_stacks = False  # the last claim returned all due nodes, of several stacks
         self._pace = ClaimPace()  # by the loop's clock
+        self._turn: asyncio.TimerHandle | None = None  # after a notification
+        self._has_turn = False  # the lane that is woken claims if work is due
         self._does_io = True  # until a batch has started no task
         self._queue = StepQueue(settings.batch)
         self._single_claims = 0  # number of claims limited to one node, after a larger one failed
@@ -165,9 +168,28 @@ class Worker:
         if not self._gathering or self._queue:  # else a lane is about to claim
             self._wake.set()
 
-    def set_other_engines(self, count: int) -> None:
-        """count: other processes that claim the same nodes."""
-        self._pace.other_engines = count
+    def wake_in_turn(self) -> None:
+        """Claim in the turn of this process: PostgreSQL has notified all processes of the same
+        work. A claim that begins before is one of it, too."""
+        seconds = self._pace.seconds_to_turn
+        if not seconds:
+            self.wake()
+        elif self._turn is None:
+            self._turn = asyncio.get_running_loop().call_later(seconds, self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._turn, self._has_turn = None, True
+        self.wake()
+
+    def _end_turn(self) -> None:
+        self._has_turn = False
+        if self._turn is not None:
+            self._turn.cancel()
+            self._turn = None
+
+    def set_other_engines(self, others: OtherEngines) -> None:
+        """others: processes that claim the same nodes."""
+        self._pace.other_engines, self._pace.earlier_engines = others.count, others.earlier
 
     def check_cancelled(self) -> None:
         """Interrupt cancelled operations now: some were cancelled while a worker called them."""
@@ -366,6 +388,8 @@ class Worker:
         reach("advance.before")
         began = asyncio.get_running_loop().time()
         max_bytes = UNREAD if self._claim_unread else BATCH_BYTES
+        if want:
+            self._end_turn()
         async with self._database.connection() as conn:
             advanced = await advance(
                 conn, self._name, self._settings.lease, want, steps, self._served, max_bytes,
@@ -425,7 +449,8 @@ class Worker:
             report(error, self._new_id(), "end")
 
     async def _sleep(self, last: AdvanceResult | None, overdue: int) -> int:
-        """Sleep until woken, until the next timer or lease is due, or for the poll interval.
+        """Sleep until woken, until the next timer or lease is due, or for the poll interval. In
+        a turn of this process, sleep again if earlier ones have left nothing.
 
         last: of this lane, if it has just claimed. overdue: how often in a row all overdue work was
         locked by other transactions, which wake this lane when they leave work; returns the new
@@ -434,7 +459,14 @@ class Worker:
         max_sleep = self._settings.poll.total_seconds()
         due = await self._next_due(last)
         overdue = overdue + 1 if due is not None and due <= 0 else 0
-        return 0 if await self._wake.wait(sleep_seconds(due, overdue, max_sleep)) else overdue
+        while await self._wake.wait(sleep_seconds(due, overdue, max_sleep)):
+            if not self._has_turn or self._queue:
+                return 0
+            self._has_turn, overdue = False, 0
+            due = await self._next_due(None)
+            if due is not None and due <= 0:
+                return 0
+        return overdue
 
     async def _next_due(self, last: AdvanceResult | None) -> float | None:
         try:

@@ -324,7 +324,7 @@ class Loops:
         }
         if "engine" in roles:
             for channel, wake in (
-                ("headgate_work", self.worker.wake),
+                ("headgate_work", self.worker.wake_in_turn),
                 ("headgate_cancelled", self.worker.check_cancelled),
                 ("headgate_hook", self.timers.wake),
             ):

@@ -5,10 +5,15 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from engine.store.connection import connect
 from tests.fault.load import Effects, FaultCounts, RetryingClient, new_client, new_folder
 from tests.support.postgres import TestServer
-from tests.support.program import Json, ServerProcess, eventually, template
+from tests.support.program import Json, ServerProcess, eventually, resource, template
+
+#: Stacks that are requested one after the other.
+SINGLE = 40
 
 
 class ProcessGroup:
@@ -86,6 +91,50 @@ async def test_two_engines_share_the_work(postgres: TestServer) -> None:
         await http.until_status("s", "CREATE_COMPLETE")
         check_once_each(group, "s", resources)
         assert group.effects.workers() == {first.pid, second.pid}
+
+
+#: Calls of `advance` of the current database.
+ADVANCE_CALLS = """
+select coalesce(sum(calls), 0)::bigint from pg_stat_user_functions where funcname = 'advance'
+"""
+COUNT_CALLS = """
+do $$ begin
+    execute format('alter database %I set track_functions = pl', current_database());
+end $$
+"""
+
+
+async def query(url: str, statement: str) -> Any:
+    conn = await connect(url)
+    try:
+        return await conn.fetchval(statement)
+    finally:
+        await conn.close()
+
+
+async def calls_of_advance(postgres: TestServer, engines: int) -> int:
+    """For stacks that are requested one after the other, each of a chain of two resources."""
+    async with process_group(postgres) as (group, http):
+        await query(group.url, COUNT_CALLS)
+        for _ in range(engines):
+            await group.engine()
+        resources = {"a": resource(), "b": resource({"get_attr": ["a", "output"]})}
+        for number in range(SINGLE):
+            await create(http, f"s{number}", resources)
+            await http.until_status(f"s{number}", "CREATE_COMPLETE")
+        for engine in group.engines:
+            await asyncio.to_thread(engine.stop)
+        return int(await query(group.url, ADVANCE_CALLS))
+
+
+async def test_engines_leave_the_work_of_which_all_are_notified_to_one(
+    postgres: TestServer,
+) -> None:
+    """Otherwise each claims, and all but one find nothing."""
+    alone = await calls_of_advance(postgres, 1)
+    shared = await calls_of_advance(postgres, 4)
+    print(f"calls of advance: {alone} of one engine, {shared} of four")
+    assert shared < 1.7 * alone
 
 
 async def test_a_rolling_restart_of_engines_loses_no_work(postgres: TestServer) -> None:

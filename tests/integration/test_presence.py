@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.store.database import Database
-from engine.store.maintenance.processes import Process, list_processes, report
+from engine.store.maintenance.processes import OtherEngines, Process, list_processes, report
 from engine.store.schema.upgrade import own_program
 from engine.work.presence import Presence
 from tests.support.program import Program, eventually
@@ -63,25 +63,28 @@ async def test_a_process_reports_periodically_and_removes_itself_at_its_end(
     assert await listed(database) == {}
 
 
-async def test_a_report_returns_the_number_of_other_engines_with_a_label_of_its_own(
+async def test_a_report_returns_the_other_engines_with_a_label_of_its_own(
     database: Database,
 ) -> None:
     own = Process(UUID(int=9), "own", ("engine",), PERIOD, PROGRAM, labels=("", "region=eu"))
     async with database.connection() as conn:
-        assert await report(conn, own) == 0
-        assert await report(conn, own) == 0
-        for number, roles in enumerate((("engine", "purge"), ("engine",), ("api",)), start=1):
+        await report(conn, process(1, "engine"))
+        assert await report(conn, own) == OtherEngines(1, 1), "also in the first report"
+        assert await report(conn, own) == OtherEngines(1, 1)
+        for number, roles in enumerate((("engine", "purge"), ("api",)), start=2):
             await report(conn, process(number, *roles))
         other_label = Process(
             UUID(int=4), "h4", ("engine",), PERIOD, PROGRAM, labels=("region=us",)
         )
-        assert await report(conn, other_label) == 0
-        assert await report(conn, own) == 2
-    await age(database, 2, 3 * PERIOD)
-    counts: list[int] = []
-    presence = Presence(database, own, set_other_engines=counts.append)
+        assert await report(conn, other_label) == OtherEngines(0, 0)
+        assert await report(conn, own) == OtherEngines(2, 1)
+        assert await report(conn, process(1, "engine")) == OtherEngines(2, 0)
+        assert await report(conn, process(2, "engine", "purge")) == OtherEngines(2, 2)
+    await age(database, 1, 3 * PERIOD)
+    found: list[OtherEngines] = []
+    presence = Presence(database, own, set_other_engines=found.append)
     await presence.report()
-    assert counts == [1]
+    assert found == [OtherEngines(1, 0)]
 
 
 async def test_services_are_unavailable_without_an_engine_process(running: Program) -> None:

@@ -16,7 +16,7 @@ from engine.store.schema.upgrade import LOCK_KEY
 from engine.store.traversals.advance import UNLABELLED
 
 #: Also deletes processes that have not reported for a day. Returns the oldest program that may use
-#: the database, and the number of other engines: processes that are up and claim the same nodes.
+#: the database, and `OtherEngines`.
 REPORT = f"""
 with ended as (
     delete from process where id <> $1 and seen_at < clock_timestamp() - interval '1 day'
@@ -27,7 +27,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     on conflict (id) do update set seen_at = clock_timestamp(), key_ids = excluded.key_ids
 returning (select migration from oldest_program) as migration,
           (select required_by from oldest_program) as required_by,
-          (select count(*) from process p
+          (select row (count(*),
+                       count(*) filter (where (p.started_at, p.id)
+                                              < (process.started_at, process.id)))
+             from process p
             where p.id <> $1 and 'engine' = any (p.roles) and p.labels && $9
               and {IS_RUNNING}) as other_engines
 """  # noqa: S608 - of a constant
@@ -78,6 +81,15 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherEngines:
+    """count: other processes that are up and claim the same nodes. earlier: those of them that have
+    started before this one."""
+
+    count: int = 0
+    earlier: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessRecord:
     """up: its last report is at most two intervals old. version, migration, routines: of its
     program, see `ProgramVersion`. labels: as in `Process`."""
@@ -116,9 +128,8 @@ async def register(conn: Connection, process: Process) -> None:
         await report(conn, process)
 
 
-async def report(conn: Connection, process: Process) -> int:
-    """Returns the number of other processes that are up, have the role engine and one of the same
-    labels.
+async def report(conn: Connection, process: Process) -> OtherEngines:
+    """Returns the other processes that are up, have the role engine and one of the same labels.
 
     Raises Conflict if the program is too old for the database.
     """
@@ -137,7 +148,7 @@ async def report(conn: Connection, process: Process) -> int:
     )
     if row["migration"] is not None:
         check_program(program, OldestProgram(row["migration"], row["required_by"]))
-    return int(row["other_engines"])
+    return OtherEngines(*row["other_engines"])
 
 
 async def remove(conn: Connection, process_id: UUID) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.work.claim_pace import MAX_PAUSE, MAX_SHARED_PAUSE, ClaimPace
+from engine.work.claim_pace import MAX_PAUSE, MAX_SHARED_PAUSE, MAX_TURN, TURN, ClaimPace
 
 SECONDS = st.floats(0, 100)
 COUNTS = st.integers(0, 1000)
@@ -48,3 +48,15 @@ def test_pauses_are_bounded_and_those_without_steps_are_no_shorter(
 
 def test_a_new_worker_claims_at_once() -> None:
     assert ClaimPace(7).seconds_to_claim(0.0) <= 0 and ClaimPace(7).seconds_to_write(0.0) <= 0
+
+
+def test_the_process_that_runs_longest_claims_at_once_and_each_later_one_later() -> None:
+    turns = [ClaimPace(7, earlier).seconds_to_turn for earlier in range(5)]
+    assert turns == pytest.approx([0, TURN, 2 * TURN, 3 * TURN, 3 * TURN])
+    assert turns[0] == 0
+
+
+@given(COUNTS, COUNTS)
+def test_turns_are_bounded_and_in_the_order_of_processes(one: int, more: int) -> None:
+    earlier, later = ClaimPace(one + more, one), ClaimPace(one + more, one + more)
+    assert 0 <= earlier.seconds_to_turn <= later.seconds_to_turn <= MAX_TURN <= 0.05
