@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import aio_pika
 import orjson
 import pytest
+from yarl import URL
 
 import headgate
 from headgate.listener.amqp import QueueSender
@@ -17,6 +18,7 @@ from tests.integration.amqp.conftest import AmqpClient, running_client, subscrib
 from tests.support.changes import thing
 from tests.support.program import Json, Program, eventually, program, resource
 from tests.support.rabbit import Rabbit
+from tests.support.relay import running_relay
 from tests.support.scripted_type import Thing, World
 
 
@@ -114,6 +116,45 @@ async def test_a_message_that_is_delivered_again_calls_no_second_handler(
         redelivered.set()
         assert await run.until_ended("s") == "CREATE_COMPLETE"
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("answers", ["while it is away", "after it is back"])
+async def test_a_listener_survives_a_lost_connection(
+    run: Program,
+    amqp: AmqpClient,
+    rabbit: Rabbit,
+    caplog: pytest.LogCaptureFixture,
+    answers: str,
+) -> None:
+    app, started, goes_on = headgate.Listener(), asyncio.Event(), asyncio.Event()
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        started.set()
+        await goes_on.wait()
+        return headgate.Continue()
+
+    await subscribe(run, amqp)
+    async with running_relay(rabbit.url) as relay:
+        source = queue_of(amqp, rabbit)
+        source.url = str(URL(rabbit.url).with_port(relay.port))
+        async with app.serving(source):
+            await run.create("s", {"a": resource()}, environment=rules())
+            async with asyncio.timeout(60):
+                await started.wait()
+            relay.cut()
+            if answers == "while it is away":
+                goes_on.set()
+
+                async def is_sent_again() -> bool:
+                    return "the answer is sent again" in caplog.text
+
+                await eventually(is_sent_again)
+            relay.restore()
+            goes_on.set()
+            assert await run.until_ended("s") == "CREATE_COMPLETE"
+            await run.create("t", {"a": resource()}, environment=rules())
+            assert await run.until_ended("t") == "CREATE_COMPLETE"
 
 
 async def test_a_superseded_hook_cancels_its_handler(
