@@ -88,6 +88,22 @@ async def plan(conn: Connection, text: str, mode: str, *, verbose: bool = False)
         await conn.execute("deallocate planned")
 
 
+async def rows_examined(conn: Connection, text: str, *values: Any) -> int:
+    """Execute a statement; return how many rows of tables it reads, with those that it discards."""
+    found = await conn.fetchval(f"explain (analyze, format json) {text}", *values)
+    document = orjson.loads(found) if isinstance(found, str) else found
+    return round(sum(_rows_of_tables(document[0]["Plan"])))
+
+
+def _rows_of_tables(node: Json) -> Iterator[float]:
+    if "Relation Name" in node:
+        discarded = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
+        rows = node["Actual Rows"] + sum(node.get(name, 0) for name in discarded)
+        yield rows * node["Actual Loops"]
+    for inner in node.get("Plans", ()):
+        yield from _rows_of_tables(inner)
+
+
 def full_scans(document: Json, tables: Collection[str]) -> list[str]:
     """The parts of a plan that read one of the tables, or one of its indexes, from end to end. A
     scan of an index in its order, without a filter, ends at a limit."""

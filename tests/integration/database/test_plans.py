@@ -6,23 +6,31 @@ statistics, on the oldest supported PostgreSQL and on the embedded one.
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from engine.store.connection import Connection
-from engine.store.database import open_database
+from engine.store.database import open_database, transaction_settings
 from engine.store.hooks.drift_hooks import READ_DEPENDENTS
 from engine.store.hooks.hook_lists import READ_STACK_HOOKS
-from engine.store.resources.resource_reads import READ_RULES
+from engine.store.resources.resource_reads import READ_OPERATIONS, READ_RESOURCES, READ_RULES
 from engine.store.resources.resource_rows import REMOVE_REQUIREMENTS
 from engine.store.schema.routine_versions import routines
+from engine.store.stacks.events import LIST_EVENTS, STACK_TYPE
 from engine.store.stacks.stack_lists import COUNT_SORTED, NEWEST_OF_ALL, OLDEST_OF_ALL
 from tests.bench.hot_path import digests
 from tests.integration.database.test_statements import FOUND
-from tests.support.filled_tables import fill
+from tests.support.filled_tables import LARGE, fill
 from tests.support.keys import KEYRING
-from tests.support.plans import can_be_planned, full_scans, plan, routine_statements
+from tests.support.plans import (
+    can_be_planned,
+    full_scans,
+    plan,
+    routine_statements,
+    rows_examined,
+)
 from tests.support.postgres import TestServer
 from tests.support.rows_read import without_statistics
 
@@ -238,6 +246,55 @@ async def test_hooks_of_a_stack_are_found_from_the_stacks_of_its_tree(filled: Co
         text = str(await plan(filled, READ_STACK_HOOKS, mode))
         assert "hook_by_stack" in text and "stack_by_parent" in text
         assert "hook_inbox" not in text, "all hooks of the project"
+
+
+#: Of the resources and operations of a stack without its nested stacks.
+OF_STACK = (LARGE, None, 0)
+RESOURCES = 200
+
+
+async def test_resources_of_a_stack_and_their_operations_are_found_by_key(
+    filled: Connection,
+) -> None:
+    """Also those nested stacks and operations that they do not have."""
+    for mode in MODES:
+        await filled.execute(f"set plan_cache_mode = force_{mode}_plan")
+        async with filled.transaction():
+            assert len(await filled.fetch(READ_RESOURCES, *OF_STACK)) == RESOURCES
+            assert await rows_examined(filled, READ_RESOURCES, *OF_STACK) <= RESOURCES + 5
+            assert await rows_examined(filled, READ_OPERATIONS, *OF_STACK) <= 5
+
+
+#: Gives each event of the large stack, which has as many events as resources, a status and a name.
+WITH_STATUS = """
+update event set status = 'COMPLETE', action = 'CREATE', resource_name = 'r' || sequence
+ where stack_id = $1
+"""
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
+@pytest.mark.parametrize("after", [None, 100], ids=["first page", "page after an event"])
+async def test_a_page_of_events_reads_no_other_events(
+    filled: Connection, descending: bool, after: int | None
+) -> None:
+    """Of 200 events; for each of the page, at most the row of the stack beside it."""
+    changes = filled.transaction()
+    await changes.start()
+    try:
+        for name, value in transaction_settings(replan=True, by_index=True).items():
+            await filled.execute("select set_config($1, $2, true)", name, value)
+        await filled.execute(WITH_STATUS, LARGE)
+        marker = after and await filled.fetchval(
+            "select id from event where stack_id = $1 and sequence = $2", LARGE, after
+        )
+        values: tuple[Any, ...] = (
+            LARGE, None, STACK_TYPE, False, descending, marker, 50, None, None, None, {}, after,
+            after, None,
+        )  # fmt: skip
+        assert len(await filled.fetch(LIST_EVENTS, *values)) == 50
+        assert await rows_examined(filled, LIST_EVENTS, *values) <= 2 * 50 + 5
+    finally:
+        await changes.rollback()
 
 
 async def test_dependents_are_found_by_the_resources_that_they_require(filled: Connection) -> None:
