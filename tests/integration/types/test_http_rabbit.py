@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +14,7 @@ from aiohttp import web
 from yarl import URL
 
 from tests.support.changes import observed
-from tests.support.program import Json, Program, program
+from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
 
 GUEST = {"Authorization": aiohttp.encode_basic_auth("guest", "guest")}
@@ -286,6 +287,155 @@ async def test_queues_that_flap_are_reported_each_time_and_those_of_a_hanging_br
     assert moments == ["detected", "resolved", "detected", "resolved", "detected"]
     await run.stack_request("DELETE", name)
     await until_deleted(run, name)
+    await management.request("DELETE", f"/vhosts/{name}")
+
+
+class Gateway:
+    """A proxy to the service. throttles: it answers 429 itself; requests: that it received; gone: a
+    queue to delete after the next first page of a list."""
+
+    def __init__(self, management: ManagementApi) -> None:
+        self._management = management
+        self._runner: web.AppRunner | None = None
+        self._port = 0
+        self.throttles = False
+        self.gone: str | None = None
+        self.requests = list[str]()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    async def start(self) -> None:
+        """Listen on the same port as before, if any."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._forward)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
+        self._port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Refuse connections."""
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def _forward(self, request: web.Request) -> web.Response:
+        path = request.rel_url.raw_path_qs
+        self.requests.append(f"{request.method} {path}")
+        if self.throttles:
+            return web.Response(status=429, headers={"Retry-After": "7200"})
+        body = await request.json() if request.can_read_body else None
+        found = await self._management.request(request.method, path, body)
+        if isinstance(found, dict) and found.get("page", 0) < found.get("page_count", 0):
+            # RabbitMQ has no links.
+            found["next"] = f"{self.url}{request.path}?{pages(found['page'] + 1)}"
+        if isinstance(found, dict) and found.get("page") == 1 and self.gone is not None:
+            gone, self.gone = self.gone, None
+            await self._management.request("DELETE", f"{request.path}/{gone}")
+            await eventually(partial(self._has_moved, request.path, gone))
+        if request.method != "GET":
+            return web.Response(status=204)
+        return web.json_response(found, status=404 if found is None else 200)
+
+    async def _has_moved(self, path: str, gone: str) -> bool:
+        """Whether lists no longer have the queue."""
+        shown = await self._management.request("GET", f"{path}?{pages(1)}")
+        return gone not in [one["name"] for one in shown["items"]]
+
+
+def pages(number: int) -> str:
+    return f"page={number}&page_size=2&sort=name"
+
+
+@pytest.fixture
+async def gateway(management: ManagementApi) -> AsyncIterator[Gateway]:
+    running = Gateway(management)
+    await running.start()
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+def paged_queues(gateway: Gateway, vhost: str, *names: str) -> dict[str, Json]:
+    """Queues that a list with pages of two observes."""
+    path = f"/queues/{vhost}"
+    return {
+        queue: {
+            "type": "Headgate::HTTP",
+            "properties": {
+                "base": gateway.url,
+                "create": {"url": f"{path}/{queue}", "method": "PUT", "body": {"durable": True}},
+                "read": {"url": f"{path}/{queue}"},
+                "delete": {"url": f"{path}/{queue}"},
+                "id": queue,
+                "list": {
+                    "url": f"{path}?{pages(1)}", "items": "$.items", "id": "$.name",
+                    "next": "$.next",
+                },
+            },
+        }
+        for queue in names
+    }  # fmt: skip
+
+
+async def test_queues_behind_a_refused_connection_are_unknown(
+    running: Program, management: ManagementApi, gateway: Gateway, name: str
+) -> None:
+    await management.request("PUT", f"/vhosts/{name}", {})
+    await running.create(name, paged_queues(gateway, name, "a", "b"))
+    assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+    await management.request("DELETE", f"/queues/{name}/a")
+    await gateway.stop()
+    first = await observed(running, name)
+    assert states(first) == dict.fromkeys("ab", "unknown")
+    assert all("connect" in one["reason"].lower() for one in first["resources"]), first
+    again = await observed(running, name)
+    assert states(again) == dict.fromkeys("ab", "unknown")
+    since = [[one["since"] for one in found["resources"]] for found in (first, again)]
+    assert since[0] == since[1] and all(since[0])
+    await gateway.start()
+    assert states(await observed(running, name)) == {"a": "missing"}
+    await management.request("DELETE", f"/vhosts/{name}")
+
+
+async def test_queues_of_a_service_that_throttles_are_unknown(
+    running: Program, management: ManagementApi, gateway: Gateway, name: str
+) -> None:
+    await management.request("PUT", f"/vhosts/{name}", {})
+    await running.create(name, paged_queues(gateway, name, "a", "b"))
+    assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+    await management.request("DELETE", f"/queues/{name}/a")
+    gateway.throttles = True
+    gateway.requests.clear()
+    for _ in range(2):
+        drift = await observed(running, name)
+        assert states(drift) == dict.fromkeys("ab", "unknown")
+        assert all("429" in one["reason"] and one["since"] for one in drift["resources"]), drift
+    # The second observation waits for the time that the service has named.
+    assert len(gateway.requests) == 1
+    gateway.throttles = False
+    await running.database.pool.execute("update provider_failure set until = now()")
+    assert states(await observed(running, name)) == {"a": "missing"}
+    await management.request("DELETE", f"/vhosts/{name}")
+
+
+async def test_a_queue_that_moves_between_two_pages_is_not_missing(
+    running: Program, management: ManagementApi, gateway: Gateway, name: str
+) -> None:
+    await management.request("PUT", f"/vhosts/{name}", {})
+    await management.request("PUT", f"/queues/{name}/another", {"durable": True})
+    await running.create(name, paged_queues(gateway, name, "b", "c", "d"))
+    assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+    gateway.gone = "another"
+    gateway.requests.clear()
+    # `c` is on the second page when the first one is read, and the other way round.
+    assert states(await observed(running, name)) == {}
+    assert gateway.gone is None
+    assert len([one for one in gateway.requests if "page=1&" in one]) == 2
+    await management.request("DELETE", f"/queues/{name}/c")
+    assert states(await observed(running, name)) == {"c": "missing"}
     await management.request("DELETE", f"/vhosts/{name}")
 
 
