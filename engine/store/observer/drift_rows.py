@@ -78,8 +78,9 @@ MARK_DRIFTED = f"""{_drifted}, marked as (
     update resource r
        set action = d.action, status = 'FAILED', tainted = true,
            reason = concat_ws(': ', 'drift: ' || d.state, nullif(d.reason, '')),
-           updated_at = clock_timestamp()
-      from drifted d where r.stack_id = d.stack_id and r.id = d.id
+           updated_at = d.marked_at, marked_at = d.marked_at
+      from (select *, clock_timestamp() as marked_at from drifted offset 0) d
+     where r.stack_id = d.stack_id and r.id = d.id
     returning r.stack_id
 ), reset as (
     update resource r set digest = '' from owner o where r.stack_id = o.stack_id and r.id = o.id

@@ -216,6 +216,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0090_moved_projects.sql",
         "0091_past_drift.sql",
         "0092_requests_by_endpoint.sql",
+        "0093_marked_drift.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)
