@@ -619,6 +619,18 @@ class Hooks(TypedDict):
     next: str | None
 
 
+class IdMatch(TypedDict):
+    """`name` of a hook is its place, such as `web:db:pre-create`."""
+
+    kind: Literal["stack", "hook"]
+    id: str
+    name: str
+
+
+class IdMatches(TypedDict):
+    ids: list[IdMatch]
+
+
 class ObjectDifference(TypedDict):
     """A property of an existing resource that a template cannot have as it is. desired: of the
     template; observed: of the existing resource."""

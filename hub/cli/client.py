@@ -14,7 +14,11 @@ Json = Any
 #: Characters of a complete ID.
 ID_LENGTH = 36
 #: The beginning of an ID that is long enough to be looked for.
-_PREFIX = re.compile(r"[0-9a-f]{4}[0-9a-f-]*", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"[0-9a-f]{4,8}|[0-9a-f]{8}(-[0-9a-f]{4}){0,2}-[0-9a-f]{0,4}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-"
+    r"[0-9a-f]{0,11}",
+    re.IGNORECASE,
+)
 
 
 class ApiClient(ApiConnection):
@@ -69,13 +73,29 @@ async def find_stack(client: ApiClient, name: str, *, outputs: bool = False) -> 
     try:
         return await stacks.show(name, outputs=outputs)
     except RequestError as error:
-        if error.status != 404 or not _PREFIX.fullmatch(name):
+        if error.status != 404 or not is_prefix(name):
             raise
-        found = starting_with(await list_stacks(client, {"show_nested": "true"}), name)
-        if not found:
+        found = await find_id(client, "stack", name)
+        if found is None:
             raise
-    stack = select_by_id(found, name, "stack", "headgate stack list")
-    return await stacks.show(stack["id"], outputs=outputs)
+    return await stacks.show(found, outputs=outputs)
+
+
+def is_prefix(text: str) -> bool:
+    """Whether an ID can begin like this, and it is long enough to be looked for. Pure."""
+    return bool(_PREFIX.fullmatch(text))
+
+
+async def find_id(client: ApiClient, kind: str, prefix: str) -> str | None:
+    """The ID of the one stack or hook of the project with this prefix; None: there is none. Raises
+    RequestError, which lists all if there are several. kind: ``stack`` or ``hook``."""
+    query = {"prefix": prefix, "kind": kind}
+    found: list[Json] = (await client.call("GET", url_path("ids"), query=query))["ids"]
+    if len(found) > 1:
+        several = ", ".join(f"{one['id']} ({one['name']})" for one in found)
+        reason = f'"{prefix}" is the beginning of several IDs of {kind}s: {several}'
+        raise RequestError(404, f"{reason}; write more of it")
+    return found[0]["id"] if found else None
 
 
 async def list_stacks(
@@ -101,7 +121,7 @@ async def list_stacks(
 
 async def find_subscription(client: ApiClient, which: str) -> Json:
     """A subscription by its ID or a unique prefix of it. Raises RequestError."""
-    if len(which) < ID_LENGTH and _PREFIX.fullmatch(which):
+    if is_prefix(which):
         found = (await client.call("GET", url_path("subscriptions")))["subscriptions"]
         return select_by_id(found, which, "subscription", "headgate subscription list")
     return await client.call("GET", url_path("subscriptions", which))

@@ -13,7 +13,7 @@ from headgate.client import PAGE_SIZE
 from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import options, output, tables
-from hub.cli.client import ApiClient, list_waiting_hooks, read_pages
+from hub.cli.client import ApiClient, find_id, is_prefix, list_waiting_hooks, read_pages
 from hub.cli.completion import complete_hooks, complete_stacks
 from hub.cli.confirmation import confirm, format_count
 from hub.cli.context import ask, err, print_result, stop
@@ -448,9 +448,12 @@ def _read_pairs(pairs: list[str], option: str) -> dict[str, Json]:
 
 
 async def find(client: ApiClient, which: str) -> Json:
-    """A hook by its ID, or a waiting hook by the prefix of its ID or its place."""
-    if _is_id(which):
-        return await client.call("GET", url_path("hooks", which))
+    """A hook by its ID or a unique prefix of it, or a waiting hook by its place."""
+    hook_id = which if _is_id(which) else None
+    if is_prefix(which):
+        hook_id = await find_id(client, "hook", which)
+    if hook_id is not None:
+        return await client.call("GET", url_path("hooks", hook_id))
     return select_hook(await list_waiting_hooks(client), which)
 
 
@@ -470,16 +473,14 @@ def select_hook(hooks: Sequence[Json], which: str) -> Json:
         raise RequestError(
             404,
             f'no waiting hook matches "{which}"; see `headgate hook list`. Name a hook that no'
-            " longer waits by its ID; see `headgate hook list --state all`",
+            " longer waits by its ID, or the first 4 or more characters of it; see"
+            " `headgate hook list --state all`",
         )
     names = ", ".join(output.hook_path(hook) for hook in found[:5])
     raise InputError(f'"{which}" matches {len(found)} waiting hooks: {names}; be more specific')
 
 
 def matches(hook: Json, which: str) -> bool:
-    """which: STACK:RESOURCE, STACK:RESOURCE:POINT, STACK:POINT for the whole stack, or the prefix
-    of the ID."""
-    if ":" not in which:
-        return bool(which) and bool(hook["id"].startswith(which.lower()))
+    """which: STACK:RESOURCE, STACK:RESOURCE:POINT, or STACK:POINT for the whole stack."""
     of_resource = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else None
     return which in (of_resource, output.hook_path(hook))

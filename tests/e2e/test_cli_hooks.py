@@ -50,6 +50,20 @@ def decisions_of(server: ServerProcess, stack: str) -> list[tuple[str, str]]:
     return [(entry["by"], entry["kind"]) for entry in entries]
 
 
+def test_an_answered_hook_is_found_by_the_beginning_of_its_id(
+    server: ServerProcess, chain: str
+) -> None:
+    create = ("stack", "create", "found", "-t", chain, "--break-at", "a:pre-create")
+    headgate(server, *create, "--until-waiting", "--user", "ann", code=5)
+    hook = waits_at(server, "found", "a")
+    headgate(server, "hook", "continue", hook["id"][:8], "--user", "ann")
+    shown = headgate_json(server, "hook", "show", hook["id"][:10])
+    assert (shown["id"], shown["state"]) == (hook["id"], "answered")
+    assert "ann" in headgate(server, "hook", "history", hook["id"][:9].upper())
+    refused = headgate(server, "hook", "show", hook["id"][:3], code=1)
+    assert "the first 4 or more characters" in refused
+
+
 def test_a_stack_is_stepped_through(server: ServerProcess, chain: str) -> None:
     create = ("stack", "create", "steps", "-t", chain, "--break-at", "a:pre-create")
     headgate(server, *create, "--until-waiting", "--user", "ann", code=5)

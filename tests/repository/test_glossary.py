@@ -41,10 +41,10 @@ decided default depth description dir directory document domain drain elements e
 endpoints error every expires failures fallback first folders for found from header help host hosts
 http idle interface interval kept kind language last level line listen marker max message metadata
 min mine minute most name needs nesting new next note older on only opened opens openstack ordered
-page password patience paused per poll pool port prefetch previous programs proxies proxy public
-publish queue rate ratio reason recipients region request requests response search sender sentence
-service services show sign signing since size source statuses style target targets timeout timezone
-to trusted ttl unrouted until updated used user users username variables when yaql
+page password patience paused per poll pool port prefetch prefix previous programs proxies proxy
+public publish queue rate ratio reason recipients region request requests response search sender
+sentence service services show sign signing since size source statuses style target targets timeout
+timezone to trusted ttl unrouted until updated used user users username variables when yaql
 """
 
 #: Words that no identifier may have: the terms of the field replace them.

@@ -30,6 +30,7 @@ from engine.store.maintenance.processes import (
     list_processes,
     read_served_labels,
 )
+from engine.store.projects.id_prefixes import IdMatch, read_ids_with_prefix
 from engine.store.read_database import ReadDatabase
 from engine.store.records import (
     EventRecord,
@@ -102,6 +103,13 @@ class Reads:
             by_name = stack_id is None
             known = await read_neighbours(conn, project, name_or_id) if by_name else ()
         raise no_stack(name_or_id, known)
+
+    async def ids_with_prefix(
+        self, project: str, kind: str, ids: tuple[UUID, UUID]
+    ) -> list[IdMatch]:
+        """The stacks or hooks whose ID is between two. kind: ``stack`` or ``hook``."""
+        async with self._database.connection() as conn:
+            return await read_ids_with_prefix(conn, project, kind, ids)
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         """A page of stacks. project: None for all projects."""

@@ -295,6 +295,21 @@ class Overview(TypedDict):
     counts: StackCounts | None
 
 
+IdKind = Literal["stack", "hook"]
+
+
+class IdMatch(TypedDict):
+    """`name` of a hook is its place, such as `web:db:pre-create`."""
+
+    kind: IdKind
+    id: Uuid
+    name: str
+
+
+class IdMatches(TypedDict):
+    ids: list[IdMatch]
+
+
 class Node(TypedDict):
     id: Count
     resource_name: str

@@ -310,6 +310,8 @@ INVALID_STRINGS = {
     "to": ("soon", "2026-02-30"),
     "status": ("GREEN", "FAILED,GREEN", "CREATE_GREEN"),
     "last_event_id": ("x", "1-2-3"),
+    "kind": ("colour", ""),
+    "prefix": ("3f2", "shop", "3f2a1b4c--"),
 }
 #: Strings of any content: names, globs and texts to search for.
 ANY_STRING = frozenset({"search", "tags", "by", "path", "types", "stacks", "resources",

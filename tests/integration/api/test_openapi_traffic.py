@@ -294,6 +294,9 @@ async def call_read_routes(run: RecordingClient) -> None:
         await ok(run, "GET", f"/stacks{query}")
     for query in ("", "?counts=true&limit=1"):
         await ok(run, "GET", f"/overview{query}")
+    (hook, *_) = (await ok(run, "GET", "/hooks"))["hooks"]
+    for query in ("", "&kind=hook"):
+        assert (await ok(run, "GET", f"/ids?prefix={hook['id'][:8]}{query}"))["ids"]
     for part in ("resources", "events", "template", "environment", "files"):
         await ok(run, "GET", f"/stacks/s/{part}")
     async with run.session.get(f"{run.url}/v1/p/events/stream") as stream:

@@ -40,7 +40,7 @@ TABLES = frozenset({
     "delivery", "labelled_work", "credential", "stack_tag",
 })  # fmt: skip
 #: Modules that find objects by a part of a name or ID.
-SEARCHES = frozenset({"engine.store.stacks.stack_search"})
+SEARCHES = frozenset({"engine.store.projects.id_prefixes", "engine.store.stacks.stack_search"})
 PAGE_INDEXES = (
     "stack_by_age", "stack_by_change", "stack_by_name", "stack_listed", "stack_pkey", "stack_tag_pkey",
 )  # fmt: skip

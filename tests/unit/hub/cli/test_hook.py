@@ -27,9 +27,6 @@ HOOKS = [
 @pytest.mark.parametrize(
     ("which", "found"),
     [
-        ("aa1", "aa11-0"),
-        ("AA1", "aa11-0"),
-        ("bb", "bb33-0"),
         ("web:app", "aa22-0"),
         ("web:db:post-create", "bb33-0"),
         ("old:a:b", "cc44-0"),
@@ -37,19 +34,29 @@ HOOKS = [
         ("web:pre-stack-update", "dd55-0"),
     ],
 )
-def test_a_hook_is_found_by_a_prefix_of_its_id_or_by_its_place(which: str, found: str) -> None:
+def test_a_waiting_hook_is_found_by_its_place(which: str, found: str) -> None:
     assert select_hook(HOOKS, which)["id"] == found
 
 
-@pytest.mark.parametrize("which", ["aa", "web:db"])
-def test_an_ambiguous_selection_is_refused_with_the_matches(which: str) -> None:
+def test_an_ambiguous_selection_is_refused_with_the_matches() -> None:
     with pytest.raises(InputError, match="matches 2 waiting hooks: web:db:pre-create"):
-        select_hook(HOOKS, which)
+        select_hook(HOOKS, "web:db")
 
 
 @pytest.mark.parametrize(
     "which",
-    ["", "zz", "web", "web:", "web::", "web:d", "web:db:pre", "old:a", "web::pre-stack-update"],
+    [
+        "",
+        "zz",
+        "aa1",
+        "web",
+        "web:",
+        "web::",
+        "web:d",
+        "web:db:pre",
+        "old:a",
+        "web::pre-stack-update",
+    ],
 )
 def test_a_selection_without_a_match_is_refused(which: str) -> None:
     with pytest.raises(RequestError, match="headgate hook list"):
