@@ -17,7 +17,7 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from structlog.typing import FilteringBoundLogger
 
 from channels.amqp.broker import Broker, NotPublished
-from channels.amqp.connection import LOST
+from channels.amqp.connection import LOST, raise_when_cancelled, watch_consumers
 from channels.ignored_answers import IgnoredAnswer, IgnoredReason, kept_text
 from engine.errors import Unavailable
 from engine.loop_guard import Fault, Supervisor
@@ -83,7 +83,9 @@ class Answers:
         async with connection.channel() as channel:
             await channel.set_qos(prefetch_count=self._at_once)
             queue = await channel.get_queue(self._broker.settings.answers)
+            cancelled = await watch_consumers(channel)
             async with asyncio.TaskGroup() as group, queue.iterator() as messages:
+                group.create_task(raise_when_cancelled(cancelled, queue.name))
                 async for message in messages:
                     group.create_task(self._process_guarded(message))
                 raise ConnectionResetError(f"the queue {queue.name} was closed")

@@ -18,6 +18,7 @@ from channels.amqp.connection import (
     Consumer,
     ensure_queue,
     error_text,
+    rejected_requests,
 )
 from engine.loop_guard import Supervisor
 
@@ -67,8 +68,9 @@ class Broker:
             raise NotPublished(f"no connection to the broker: {self._connection.reason}")
         try:
             async with asyncio.timeout(self.settings.publish_timeout):
-                target = await link.exchange(exchange)
-                await target.publish(message, routing_key, mandatory=True)
+                with rejected_requests():
+                    target = await link.exchange(exchange)
+                    await target.publish(message, routing_key, mandatory=True)
         except PublishError:
             raise NotPublished(f'no queue is bound for "{routing_key}"') from None
         except DeliveryError:

@@ -6,13 +6,13 @@ active when the connection was lost, so this is a loop over plain connections.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import aio_pika
 import structlog
-from aio_pika.abc import AbstractConnection
+from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelPreconditionFailed
 from pamqp.common import FieldTable
 from pamqp.exceptions import PAMQPException
@@ -57,12 +57,26 @@ class ConnectionSettings:
 @asynccontextmanager
 async def answered_within(seconds: float, what: str) -> AsyncIterator[None]:
     """Limits requests to a broker that keeps the connection open, but may never answer. what: that
-    the broker "did not". Raises ConnectionError if they take longer."""
+    the broker "did not". Raises ConnectionError if they take longer, or the connection is lost."""
     try:
         async with asyncio.timeout(seconds):
-            yield
+            with rejected_requests():
+                yield
     except TimeoutError:
         raise ConnectionError(f"the broker did not {what} within {seconds:g} s") from None
+
+
+@contextmanager
+def rejected_requests() -> Iterator[None]:
+    """Raises ConnectionResetError for a request that the library rejects because heartbeats are
+    missing: it raises CancelledError, as if this task was cancelled."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionResetError("the connection was lost") from None
 
 
 class BrokerConnection:
@@ -109,7 +123,7 @@ class BrokerConnection:
         urls = self._settings.urls
         url = URL(urls[self._tried % len(urls)])
         self._tried += 1
-        self._failures += 1  # reset when the connection works
+        self._failures += 1  # reset after a connection that lasted
         back_off = BackOff(self._settings.first_retry, self._settings.max_retry)
         try:
             connection = await self._connect(url)
@@ -119,16 +133,18 @@ class BrokerConnection:
             return
         try:
             lost: str | None = None
+            opened = asyncio.get_running_loop().time()
             try:
                 await self._prepare(connection, prepare)
-                self._failures = 0
                 self.is_open = True
-                self.reason = "the connection was lost"
+                self.reason = ""
                 log.info(f"{self._name}.connected", broker=_address(url))
                 await _use(connection, stop, consume)
             except* LOST as group:
                 lost = error_text(group.exceptions[0])
             if lost is not None:
+                if asyncio.get_running_loop().time() - opened >= self._settings.max_retry:
+                    self._failures = 0
                 self._report_loss(url, lost)
                 await wait_at_most(stop, back_off.ceiling(self._failures + 1))
         finally:
@@ -174,18 +190,21 @@ class BrokerConnection:
 async def _use(
     connection: AbstractConnection, stop: asyncio.Event, consume: Consumer | None
 ) -> None:
-    """Use a connection until `stop` is set. Raises the error with which it was lost, in a group."""
+    """Use a connection until `stop` is set. Raises the error with which it was lost, those of
+    `consume` in a group."""
     loss = _loss_of(connection)
     async with asyncio.TaskGroup() as group:
         consuming = group.create_task(consume(connection)) if consume else None
         stopping = group.create_task(stop.wait())
-        await asyncio.wait((stopping, loss), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if consuming is not None:
-            consuming.cancel()
-            await asyncio.wait((consuming,), timeout=CLOSING)
-            if not consuming.done():
-                await close(connection)  # fails the requests that it waits for
+        try:
+            await asyncio.wait((stopping, loss), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            if consuming is not None:
+                consuming.cancel()
+                await asyncio.wait((consuming,), timeout=CLOSING)
+                if not consuming.done():
+                    await close(connection)  # fails the requests that it waits for
     if loss.done():
         raise loss.result()
 
@@ -204,6 +223,21 @@ def _loss_of(connection: AbstractConnection) -> asyncio.Future[Exception]:
     if not connection.connected.is_set():
         lose(connection, None)
     return loss
+
+
+async def watch_consumers(channel: AbstractChannel) -> asyncio.Event:
+    """Return an event that is set when the broker cancels a consumer of a channel, because its
+    queue was deleted or is not available: the iterators of aio-pika would wait for ever."""
+    cancelled = asyncio.Event()
+    underlay = await channel.get_underlay_channel()
+    underlay.on_consumer_cancel_callbacks.add(lambda _: cancelled.set())
+    return cancelled
+
+
+async def raise_when_cancelled(cancelled: asyncio.Event, queue: str) -> None:
+    """Raises ConnectionResetError when the broker has cancelled the consumer of a queue."""
+    await cancelled.wait()
+    raise ConnectionResetError(f"the broker cancelled the consumer of the queue {queue}")
 
 
 async def ensure_queue(connection: AbstractConnection, name: str, arguments: FieldTable) -> None:

@@ -25,6 +25,8 @@ from channels.amqp.connection import (
     close,
     ensure_queue,
     error_text,
+    raise_when_cancelled,
+    watch_consumers,
 )
 from channels.amqp.provider_notifications import (
     ChangedObject,
@@ -122,9 +124,11 @@ class ProviderNotificationListener:
             channel = await connection.channel()
             await channel.set_qos(prefetch_count=self._settings.prefetch)
             queue = await channel.get_queue(self._settings.queue)
+            cancelled = await watch_consumers(channel)
             messages = queue.iterator()
             await messages.consume()
         async with channel, asyncio.TaskGroup() as group:
+            group.create_task(raise_when_cancelled(cancelled, queue.name))
             group.create_task(self._keep_bound(connection))
             group.create_task(self._process_arrived(arrived))
             async with messages:

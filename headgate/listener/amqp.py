@@ -90,7 +90,9 @@ class QueueSender:
             async with asyncio.timeout(RESULT_TIMEOUT):
                 await self._channel.default_exchange.publish(message, notification.reply_to)
                 return await result
-        except LOST as error:
+        except (*LOST, asyncio.CancelledError) as error:
+            if _is_cancelled(error):
+                raise
             reason = "Headgate did not report the result of an answer over AMQP"
             raise UnreachableError(reason, "Check that the server and the broker run.") from error
         finally:
@@ -102,6 +104,13 @@ class QueueSender:
         waiting = self._results.get(str(document.get("message_id")))
         if waiting is not None and not waiting.done():
             waiting.set_result(document)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether this task was cancelled. aio-pika raises CancelledError, too, for requests of a
+    connection whose heartbeats are missing."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _read_error(future: asyncio.Future[Any]) -> None:
@@ -157,7 +166,8 @@ async def open_queue(source: "AmqpQueue", listener: HandlerRunner) -> AsyncItera
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """An open connection. replies: the queue of results. lost: set when it or its channel ends."""
+    """An open connection. replies: the queue of results. lost: set when it, its channel or a
+    consumer ends."""
 
     connection: AbstractConnection
     channel: AbstractChannel
@@ -186,6 +196,8 @@ async def _open_link(source: "AmqpQueue") -> _Link:
             exchange = await channel.get_exchange(source.exchange, ensure=False)
             queue = await channel.declare_queue(source.queue, durable=True)
             await queue.bind(exchange, source.binding)
+            underlay = await channel.get_underlay_channel()
+            underlay.on_consumer_cancel_callbacks.add(end)  # such as when its queue was deleted
     except BaseException:
         await _close(connection)
         raise
@@ -241,7 +253,9 @@ class _Consumer:
                     await _close(link.connection)
                     raise
                 return link
-            except LOST as error:
+            except (Exception, asyncio.CancelledError) as error:
+                if _is_cancelled(error):
+                    raise
                 # Only its type: its text may contain the URL with the password.
                 reason = type(error).__name__
                 log.warning("the broker cannot be used (again in %g s): %s", pause, reason)

@@ -7,7 +7,7 @@ TYPES = (
     ErrorType(
         "EntityNotFound", NotFound,
         "There is no such stack, resource type or scaling group.",
-        "Check the name and the project. The remedy suggests a similar one.",
+        "Check the name and the project. The remedy suggests a similar name of a stack, if any.",
         "stack", "The Stack (web) could not be found.",
         "GET .../stacks lists the stacks of the project.", as_heat=True,
     ),

@@ -13,12 +13,13 @@ PYTHON_WORDS: Final = re.compile(
     r"|\b(?:Key|Type|Value|Attribute|Index)Error\b|\b(?:dict|tuple|frozenset)\b"
 )
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-#: Values that messages quote in Heat's notation: lists and maps, which may contain words of the
-#: template (also the beginning of a long one), and a single one at the end of a part of a message.
+#: Values that messages quote in Heat's notation: a list or map, which may contain words of the
+#: template and is the innermost one; the beginning of a long one; and a single value.
+_COLLECTION = re.compile(r"[\[{][^\[\]{}]*[\]}]")
+_CUT_COLLECTION = re.compile(r"[\[{].{199}\.\.\.", re.DOTALL)
 _QUOTED_VALUE = re.compile(
-    r"[\[{].{199}\.\.\.|[\[{].*[\]}]|(?<=[\[{( ])(?:True|False|None)(?=[\]},)])"
-    r"|'(?:True|False|None)'|(?:(?<=: )|(?<= not ))(?:True|False|None)\b",
-    re.DOTALL,
+    r"(?<=[( ])(?:True|False|None)(?=[,)])"
+    r"|'(?:True|False|None)'|(?:(?<=: )|(?<= not ))(?:True|False|None)\b"
 )
 #: A type, and parts of messages of Heat, which programs compare.
 _ALLOWED: Final = ("OS::Heat::None", "min: None", "max: None")
@@ -28,4 +29,7 @@ def python_words(message: str) -> list[str]:
     """Words of Python outside of quoted text and quoted values."""
     for allowed in _ALLOWED:
         message = message.replace(allowed, "")
-    return PYTHON_WORDS.findall(_QUOTED_VALUE.sub("", _QUOTED.sub('""', message)))
+    message, found = _CUT_COLLECTION.sub("", _QUOTED.sub('""', message)), 1
+    while found:
+        message, found = _COLLECTION.subn("", message)
+    return PYTHON_WORDS.findall(_QUOTED_VALUE.sub("", message))

@@ -1,4 +1,4 @@
-"""Finds stacks of a project by a part of their name or ID, each with one range of an index."""
+"""Finds names of stacks that stand near another one in their order, in two ranges of an index."""
 
 from engine.store.connection import Connection
 

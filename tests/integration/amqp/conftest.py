@@ -10,6 +10,7 @@ import aio_pika
 import orjson
 import pytest
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from aio_pika.exceptions import ChannelNotFoundEntity
 from pamqp.common import FieldTable
 
 from tests.support.program import Json, Program, eventually, program
@@ -121,6 +122,21 @@ async def run(
     settings = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **amqp.settings}
     async with program(database_url, settings, types=[Thing(world)]) as opened:
         yield opened
+
+
+async def until_consumed(url: str, queue: str) -> None:
+    """Wait until a queue of the broker at `url` exists and has a consumer."""
+
+    async def is_consumed() -> bool:
+        async with await aio_pika.connect(url) as connection:
+            another = await connection.channel()  # closed if there is no queue
+            try:
+                found = await another.declare_queue(queue, passive=True)
+            except ChannelNotFoundEntity:
+                return False
+            return bool(found.declaration_result.consumer_count)
+
+    await eventually(is_consumed)
 
 
 async def subscribe(run: Program, amqp: AmqpClient, **more: Json) -> Json:

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from channels.amqp.answer_queue import Answers
-from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
+from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe, until_consumed
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import put, thing
 from tests.support.program import Json, Program, eventually, program
@@ -273,6 +273,20 @@ async def test_a_policy_program_over_amqp_approves_rejects_and_waits(
     assert (await amqp.answer(notice))["accepted"]
     assert await run_with_rule.until_ended("s") == "UPDATE_COMPLETE"
     assert list(world.things.values()) == [1]
+
+
+async def test_answers_are_received_after_the_broker_has_cancelled_the_consumer(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit
+) -> None:
+    """It does so when the queue is deleted, which is then declared again."""
+    answers = f"answers.{amqp.name}"
+    await until_consumed(rabbit.url, answers)
+    await amqp.channel.queue_delete(answers)
+    await until_consumed(rabbit.url, answers)
+    await subscribe(run, amqp, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=RULE)
+    assert (await amqp.answer(await amqp.next()))["accepted"]
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def test_an_answer_waits_until_the_database_is_available(

@@ -7,8 +7,11 @@ from uuid import uuid4
 import aio_pika
 import pytest
 from aio_pika.abc import AbstractConnection
+from structlog.testing import capture_logs
 from yarl import URL
 
+from channels.amqp import connection as connection_module
+from channels.amqp.broker import Broker, BrokerSettings, NotPublished
 from channels.amqp.connection import BrokerConnection, ConnectionSettings
 from channels.amqp.notification_listener import ListenerSettings, ProviderNotificationListener
 from tests.support.program import eventually
@@ -94,7 +97,98 @@ async def test_a_lost_connection_is_opened_again(rabbit: Rabbit) -> None:
     assert len(prepared) == 2
 
 
-async def test_a_consumer_that_waits_for_a_silent_broker_ends(rabbit: Rabbit) -> None:
+async def test_declarations_end_when_heartbeats_are_missing(rabbit: Rabbit) -> None:
+    """aio-pika then cancels them: the connection is opened again, and the loss is logged."""
+    prepared: list[AbstractConnection] = []
+
+    async with running_relay(rabbit.url) as relay:
+
+        async def prepare(connection: AbstractConnection) -> None:
+            prepared.append(connection)
+            if len(prepared) == 1:
+                relay.silence()
+                await connection.channel()
+
+        url = str(URL(rabbit.url).with_port(relay.port).with_query(heartbeat=1))
+        connection = BrokerConnection(ConnectionSettings([url], connect_timeout=1, first_retry=0.1))
+        stop = asyncio.Event()
+        with capture_logs() as logs:
+            async with asyncio.timeout(90), asyncio.TaskGroup() as group:
+                group.create_task(connection.run(stop, prepare))
+
+                async def is_lost() -> bool:
+                    return any(one["event"] == "amqp.disconnected" for one in logs)
+
+                async def is_open() -> bool:
+                    return connection.is_open
+
+                await eventually(is_lost)
+                relay.restore()
+                await eventually(is_open)
+                stop.set()
+    assert "the connection was lost" in [one.get("reason") for one in logs]
+
+
+async def test_a_publication_fails_when_heartbeats_are_missing(rabbit: Rabbit) -> None:
+    name = uuid4().hex[:8]
+    async with running_relay(rabbit.url) as relay:
+        url = str(URL(rabbit.url).with_port(relay.port).with_query(heartbeat=1))
+        broker = Broker(
+            BrokerSettings(
+                [url],
+                answers=f"answers.{name}",
+                unrouted=f"unrouted.{name}",
+                exchanges=[f"headgate.{name}"],
+                publish_timeout=60.0,
+            )
+        )
+        stop = asyncio.Event()
+        async with asyncio.timeout(90), asyncio.TaskGroup() as group:
+            group.create_task(broker.run(stop))
+
+            async def is_published() -> bool:
+                try:
+                    await broker.publish(f"headgate.{name}", "x", aio_pika.Message(b"1"))
+                except NotPublished:
+                    return False
+                return True
+
+            await eventually(is_published)
+            relay.silence()
+            with pytest.raises(NotPublished, match="the connection was lost"):
+                await broker.publish(f"headgate.{name}", "x", aio_pika.Message(b"2"))
+            stop.set()
+
+
+async def test_connections_that_do_not_last_are_opened_less_and_less_often(rabbit: Rabbit) -> None:
+    """`wait_at_most` gets the pauses."""
+    pauses: list[float] = []
+    stop = asyncio.Event()
+
+    async def pause(_: asyncio.Event, seconds: float) -> bool:
+        pauses.append(seconds)
+        if len(pauses) == 4:
+            stop.set()
+        return stop.is_set()
+
+    async def prepare(connection: AbstractConnection) -> None:
+        pass
+
+    async def consume(connection: AbstractConnection) -> None:
+        raise ConnectionResetError("it does not last")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection_module, "wait_at_most", pause)
+        connection = BrokerConnection(ConnectionSettings([rabbit.url]))
+        async with asyncio.timeout(60):
+            await connection.run(stop, prepare, consume)
+    assert pauses == sorted(pauses) and pauses[0] < pauses[-1]
+
+
+@pytest.mark.parametrize("cancelled", [False, True], ids=["stopped", "cancelled"])
+async def test_a_consumer_that_waits_for_a_silent_broker_ends(
+    rabbit: Rabbit, cancelled: bool
+) -> None:
     ended: list[BaseException] = []
     consumes = asyncio.Event()
 
@@ -118,9 +212,12 @@ async def test_a_consumer_that_waits_for_a_silent_broker_ends(rabbit: Rabbit) ->
         connection = BrokerConnection(ConnectionSettings([url]))
         stop = asyncio.Event()
         async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-            group.create_task(connection.run(stop, prepare, consume))
+            running = group.create_task(connection.run(stop, prepare, consume))
             await consumes.wait()
-            stop.set()
+            if cancelled:
+                running.cancel()
+            else:
+                stop.set()
     assert len(ended) == 1
 
 

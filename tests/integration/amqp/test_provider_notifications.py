@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 from channels.amqp import notification_listener
 from channels.amqp.notification_listener import ProviderNotificationListener
 from engine.work.claim_loop import POLL
+from tests.integration.amqp.conftest import until_consumed
 from tests.integration.conftest import DatabaseOutage
 from tests.support.changes import thing
 from tests.support.completions import WAITING, building, finish, until_waiting
@@ -281,6 +282,19 @@ async def test_the_listener_returns_after_the_broker_has_restarted(
                     await provider.declare()
                     await provider.send("thing.delete.end", {"thing": {"id": ids["a"]}})
                     await until_missing(run, "a")
+
+
+async def test_the_listener_returns_after_the_broker_has_cancelled_its_consumer(
+    notified: Program, provider: Provider, rabbit: Rabbit, world: World
+) -> None:
+    """It does so when the queue is deleted, which is then declared and bound again."""
+    ids = await create(notified, "a")
+    await until_consumed(rabbit.url, provider.queue)
+    await provider.channel.queue_delete(provider.queue)
+    await until_consumed(rabbit.url, provider.queue)
+    world.things.clear()
+    await provider.send("thing.delete.end", {"thing": {"id": ids["a"]}})
+    await until_missing(notified, "a")
 
 
 async def test_several_processes_share_the_notifications(

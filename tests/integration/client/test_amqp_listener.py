@@ -14,7 +14,7 @@ import headgate
 from headgate.listener.amqp import QueueSender
 from headgate.listener.notification import AnswerInvalid
 from headgate.testing import notification
-from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe
+from tests.integration.amqp.conftest import AmqpClient, running_client, subscribe, until_consumed
 from tests.support.changes import thing
 from tests.support.program import Json, Program, eventually, program, resource
 from tests.support.rabbit import Rabbit
@@ -155,6 +155,25 @@ async def test_a_listener_survives_a_lost_connection(
             assert await run.until_ended("s") == "CREATE_COMPLETE"
             await run.create("t", {"a": resource()}, environment=rules())
             assert await run.until_ended("t") == "CREATE_COMPLETE"
+
+
+async def test_a_listener_survives_the_deletion_of_its_queue(
+    run: Program, amqp: AmqpClient, rabbit: Rabbit
+) -> None:
+    app = headgate.Listener()
+
+    @app.hook()
+    async def decide(hook: headgate.HookNotification) -> headgate.HookAnswer:
+        return headgate.Continue()
+
+    await subscribe(run, amqp)
+    source = queue_of(amqp, rabbit)
+    async with app.serving(source):
+        await until_consumed(rabbit.url, source.queue)
+        await amqp.channel.queue_delete(source.queue)
+        await until_consumed(rabbit.url, source.queue)
+        await run.create("s", {"a": resource()}, environment=rules())
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def test_a_superseded_hook_cancels_its_handler(

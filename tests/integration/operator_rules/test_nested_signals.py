@@ -133,6 +133,7 @@ alter table process drop column version, drop column migration, drop column rout
     drop column labels;
 alter table node drop column label;
 alter table resource drop column label cascade;
+alter table resource drop column marked_at cascade;
 alter table traversal drop column labelled cascade;
 drop table labelled_work;
 alter table token drop column subject cascade;
