@@ -264,7 +264,7 @@ async def close(connection: AbstractConnection) -> None:
 
 
 def _read_error(closing: asyncio.Future[None]) -> None:
-    """The connection is unusable either way; asyncio logs errors that nobody reads."""
+    """The connection is unusable either way; asyncio logs an error that is not read."""
     if not closing.cancelled():
         closing.exception()
 

@@ -87,12 +87,10 @@ class QueueSender:
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
         )
         try:
-            async with asyncio.timeout(RESULT_TIMEOUT):
+            async with _answered_within(RESULT_TIMEOUT):
                 await self._channel.default_exchange.publish(message, notification.reply_to)
                 return await result
-        except (*LOST, asyncio.CancelledError) as error:
-            if _is_cancelled(error):
-                raise
+        except LOST as error:
             reason = "Headgate did not report the result of an answer over AMQP"
             raise UnreachableError(reason, "Check that the server and the broker run.") from error
         finally:
@@ -106,15 +104,23 @@ class QueueSender:
             waiting.set_result(document)
 
 
-def _is_cancelled(error: BaseException) -> bool:
-    """Whether this task was cancelled. aio-pika raises CancelledError, too, for requests of a
-    connection whose heartbeats are missing."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+@asynccontextmanager
+async def _answered_within(seconds: float) -> AsyncIterator[None]:
+    """Limits requests to the broker. Raises TimeoutError, and ConnectionResetError for a request
+    that aio-pika rejects because heartbeats are missing: it raises CancelledError, as if this task
+    was cancelled."""
+    async with asyncio.timeout(seconds):
+        try:
+            yield
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise ConnectionResetError("the connection was lost") from None
 
 
 def _read_error(future: asyncio.Future[Any]) -> None:
-    """asyncio logs errors that nobody reads."""
+    """asyncio logs an error that is not read."""
     if not future.cancelled():
         future.exception()
 
@@ -186,7 +192,7 @@ async def _open_link(source: "AmqpQueue") -> _Link:
 
     connection.close_callbacks.add(end)
     try:
-        async with asyncio.timeout(RESULT_TIMEOUT):
+        async with _answered_within(RESULT_TIMEOUT):
             channel = await connection.channel()
             channel.close_callbacks.add(end)
             await channel.set_qos(prefetch_count=PREFETCH)
@@ -222,7 +228,7 @@ class _Consumer:
 
     async def use(self, link: _Link) -> None:
         """Raises the errors of LOST."""
-        async with asyncio.timeout(RESULT_TIMEOUT):
+        async with _answered_within(RESULT_TIMEOUT):
             await link.replies.consume(self._sender.take_result)
         self._sender.use(link.channel, link.replies.name)
         self._link = link
@@ -253,9 +259,7 @@ class _Consumer:
                     await _close(link.connection)
                     raise
                 return link
-            except (Exception, asyncio.CancelledError) as error:
-                if _is_cancelled(error):
-                    raise
+            except Exception as error:
                 # Only its type: its text may contain the URL with the password.
                 reason = type(error).__name__
                 log.warning("the broker cannot be used (again in %g s): %s", pause, reason)
@@ -271,7 +275,7 @@ class _Consumer:
 
     async def _consume(self, link: _Link) -> None:
         self._tag = ""
-        async with asyncio.timeout(RESULT_TIMEOUT):
+        async with _answered_within(RESULT_TIMEOUT):
             self._tag = await link.queue.consume(self._take)
         log.info("listening to the queue %s", self._source.queue)
 
@@ -280,7 +284,7 @@ class _Consumer:
         self._consumes = False
         if self._link is not None and self._tag:
             with suppress(*LOST):
-                async with asyncio.timeout(CLOSING):
+                async with _answered_within(CLOSING):
                     await self._link.queue.cancel(self._tag)
 
 
