@@ -78,12 +78,13 @@ def _operation(route: Route, path: str, components: Components) -> dict[str, Jso
 
 def _query_parameter(name: str, one: str | QueryParameter) -> Json:
     parameter = QueryParameter(one) if isinstance(one, str) else one
-    return {
+    documented = {
         "name": name,
         "in": "query",
         "description": parameter.description,
         "schema": parameter.schema,
     }
+    return documented | ({"required": True} if parameter.required else {})
 
 
 def _responses(route: Route, components: Components) -> dict[str, Json]:

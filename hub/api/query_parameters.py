@@ -120,6 +120,10 @@ def with_checked_query(
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
         findings = Findings()
+        for name, parameter in parameters.items():
+            if parameter.required and name not in request.query:
+                remedy = f"Send it: {parameter.description}."
+                findings.add_finding(Finding(name, "is required", remedy, "Invalid"))
         for name in dict.fromkeys(request.query):
             for one in _findings(name, request.query.getall(name), parameters):
                 findings.add_finding(one)

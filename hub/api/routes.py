@@ -27,13 +27,14 @@ class QueryParameter:
     """A query parameter.
 
     refuse: why a value is not valid; None: it is. schema: of the values. repeatable: it can be sent
-    several times.
+    several times. required: a request without it is refused.
     """
 
     description: str
     refuse: Callable[[str], Refusal | None] = lambda _: None
     schema: Json = field(default_factory=lambda: {"type": "string"})
     repeatable: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

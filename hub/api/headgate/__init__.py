@@ -35,7 +35,8 @@ from hub.api.headgate import (
 from hub.api.query_parameters import with_checked_query
 from hub.api.routes import Route
 
-#: Their clients may send further query parameters: probes, and programs that have only a URL.
+#: Their clients may send further query parameters: probes, and programs that have only a URL. Their
+#: handlers refuse a request without a required one.
 UNCHECKED: tuple[Route, ...] = (
     *monitoring.ROUTES,
     *resource_signals.ROUTES,

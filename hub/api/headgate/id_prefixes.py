@@ -14,7 +14,7 @@ from hub.api.routes import QueryParameter, Refusal, Route, json_response
 async def show(request: web.Request) -> web.Response:
     """Of the kind in the query; by default, of all."""
     project, reads = project_of(request), context_of(request).engine.reads
-    ids = range_of_ids(request.query.get("prefix", ""))
+    ids = range_of_ids(request.query["prefix"])
     kinds = [request.query["kind"]] if request.query.get("kind") else [*STATEMENTS]
     matches = {
         kind: await reads.ids_with_prefix(project, kind, ids) if ids else [] for kind in kinds
@@ -42,7 +42,7 @@ ROUTES = (
           "Stacks and hooks whose ID has a prefix, at most 10 of each", "stacks",
           query={
               "prefix": QueryParameter(
-                  "at least 4 characters of the ID; without it, the list is empty", _invalid_prefix
+                  f"at least {MIN_PREFIX} characters of the ID", _invalid_prefix, required=True
               ),
               "kind": choice("only of this kind", [*STATEMENTS]),
           },

@@ -15,7 +15,7 @@ from hub.api.dashboard import page_response
 from hub.api.error_middleware import error_headers, status_of
 from hub.api.headgate.sessions import set_session_cookie
 from hub.api.query_parameters import text
-from hub.api.routes import JSON, Route
+from hub.api.routes import JSON, QueryParameter, Route
 from hub.auth import secrets
 from hub.auth.gatekeeper import UNAUTHORIZED
 from hub.auth.oidc import (
@@ -205,8 +205,10 @@ ROUTES = (
 CALLBACK_ROUTES = (
     Route("GET", CALLBACK, in_first_cell(end),
           "The return of a browser from the OpenID provider", "access",
-          query={"code": "the authorization code", "state": "of the redirect",
-                 "iss": "the issuer (RFC 9207)", "error": "why the provider refused",
-                 "error_description": "the same in words"},
+          query={"code": text("the authorization code"),
+                 "state": QueryParameter("of the redirect", required=True),
+                 "iss": text("the issuer (RFC 9207)"),
+                 "error": text("why the provider refused"),
+                 "error_description": text("the same in words")},
           status=303, content_type="", error_page=True, needs=Right.NOTHING),
 )  # fmt: skip

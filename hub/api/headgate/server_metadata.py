@@ -18,7 +18,7 @@ from hub.api.app_context import AppContext, context_of
 from hub.api.cells import in_any_cell
 from hub.api.orchestration import documents
 from hub.api.orchestration.software_configs import server_metadata
-from hub.api.routes import Route
+from hub.api.routes import QueryParameter, Route
 
 #: Parameters of the query; all but the signature itself are signed.
 ACCESS_KEY, SIGNATURE = "AWSAccessKeyId", "Signature"
@@ -114,14 +114,17 @@ def _refusal() -> HeadgateError:
     )
 
 
+#: The handler refuses what is missing, with the same error as a wrong signature.
 QUERY = {
-    "Action": ACTION,
-    "StackName": "of the server; ignored, because the key identifies the server",
-    "LogicalResourceId": "of the server; ignored",
-    ACCESS_KEY: "the access key of the server",
-    "SignatureVersion": "2",
-    "SignatureMethod": "HmacSHA256",
-    "Signature": "of the other parameters, with the secret key of the server",
+    "Action": QueryParameter(ACTION, required=True),
+    "StackName": QueryParameter("of the server; ignored, because the key identifies the server"),
+    "LogicalResourceId": QueryParameter("of the server; ignored"),
+    ACCESS_KEY: QueryParameter("the access key of the server", required=True),
+    VERSION: QueryParameter("2", required=True),
+    METHOD: QueryParameter("HmacSHA256", required=True),
+    SIGNATURE: QueryParameter(
+        "of the other parameters, with the secret key of the server", required=True
+    ),
 }
 ROUTES = (
     Route("GET", PATH, count_wrong_tokens(in_any_cell(_authenticate, describe)),

@@ -313,6 +313,8 @@ INVALID_STRINGS = {
     "kind": ("colour", ""),
     "prefix": ("3f2", "shop", "3f2a1b4c--"),
 }
+#: Valid values of required query parameters, by name.
+REQUIRED = {"prefix": "3f2a"}
 #: Strings of any content: names, globs and texts to search for.
 ANY_STRING = frozenset({"search", "tags", "by", "path", "types", "stacks", "resources",
                         "resource_types", "points", "page"})  # fmt: skip
@@ -321,6 +323,22 @@ STACK_IDS = "/v1/{project}/overview"
 REPEATABLE = frozenset(
     {"status", "tags", "types", "stacks", "resources", "resource_types", "points"}
 )
+
+
+def documented_query(document: Json, route: Route) -> list[Json]:
+    parameters = document["paths"][plain_path(route.path)][route.method.lower()]["parameters"]
+    return [one for one in parameters if one["in"] == "query"]
+
+
+def required_query(document: Json, route: Route) -> list[str]:
+    return [one["name"] for one in documented_query(document, route) if one.get("required")]
+
+
+def invalid_values(route: Route, name: str, kind: str) -> tuple[str, ...]:
+    """Of a query parameter with this type."""
+    if name == "stack":
+        return ("x", f"{UUID(int=9)},x") if route.path == STACK_IDS else ()
+    return () if name in ANY_STRING else INVALID_BY_TYPE.get(kind) or INVALID_STRINGS[name]
 
 
 async def test_every_own_query_parameter_refuses_nonsense_with_its_name(
@@ -334,7 +352,9 @@ async def test_every_own_query_parameter_refuses_nonsense_with_its_name(
     async def refused(route: Route, query: str, name: str) -> None:
         nonlocal tried
         data = json.dumps({}) if route.takes_body else None
-        path = f"{target.path(route)}?{query}"
+        others = [f"&{one}={REQUIRED[one]}" for one in required_query(document, route)]
+        others = [one for one in others if not one.startswith(f"&{name}=")]
+        path = f"{target.path(route)}?{query}{''.join(others)}"
         status, text = await prober.send(route.method, path, data=data)
         assert status == 400, (route.path, query, text[:300])
         (finding,) = json.loads(text)["error"]["findings"]
@@ -343,20 +363,14 @@ async def test_every_own_query_parameter_refuses_nonsense_with_its_name(
 
     before = await stored(prober.run)
     for route in headgate.CHECKED:
-        operation = document["paths"][plain_path(route.path)][route.method.lower()]
-        parameters = [one for one in operation["parameters"] if one["in"] == "query"]
+        parameters = documented_query(document, route)
         assert [one["name"] for one in parameters] == list(route.query)
         await refused(route, "no_such_parameter=1", "no_such_parameter")
+        for name in required_query(document, route):
+            await refused(route, "", name)
         for one in parameters:
-            name, kind = one["name"], one["schema"]["type"]
-            wrong: tuple[str, ...]
-            if name == "stack":
-                wrong = ("x", f"{UUID(int=9)},x") if route.path == STACK_IDS else ()
-            elif name in ANY_STRING:
-                wrong = ()
-            else:
-                wrong = INVALID_BY_TYPE.get(kind) or INVALID_STRINGS[name]
-            for value in wrong:
+            name = one["name"]
+            for value in invalid_values(route, name, one["schema"]["type"]):
                 await refused(route, f"{name}={value}", name)
             if name not in REPEATABLE and not (name == "stack" and route.path == STACK_IDS):
                 await refused(route, f"{name}=&{name}=", name)

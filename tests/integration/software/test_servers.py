@@ -5,7 +5,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from yarl import URL
 
+from engine.types.software.deployed_server import PATH
 from tests.integration.software.test_deployments import SCRIPT, deployment, send_signal
 from tests.support.access import insert_credential, table_text
 from tests.support.agent import OUTPUTS, SERVER, collect_metadata, signed_metadata_url
@@ -115,6 +117,17 @@ async def test_the_endpoint_gets_no_other_credential(running: Program) -> None:
     await running.stack_request("DELETE", "s")
     assert await running.until_ended(stack_id) == "DELETE_COMPLETE"
     assert (await fetch_metadata(running, agent))[0] == 401
+
+
+async def test_the_endpoint_requires_each_required_query_parameter(running: Program) -> None:
+    url = URL(signed_metadata_url(await create_server(running)))
+    _, document = await running.call("GET", "//openapi.json")
+    parameters = document["paths"][PATH]["get"]["parameters"]
+    required = {one["name"] for one in parameters if one.get("required")}
+    assert required == set(url.query) - {"StackName", "LogicalResourceId"}
+    for name in required:
+        async with running.session.get(url.without_query_params(name)) as answer:
+            assert answer.status == 401 and "is not signed" in await answer.text()
 
 
 async def test_behind_a_proxy_the_metadata_url_is_signed_for_the_public_address(

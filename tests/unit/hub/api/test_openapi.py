@@ -1,6 +1,8 @@
 """The OpenAPI document that is generated from the routes."""
 
+from engine.types.software.deployed_server import PATH
 from hub.api.application import all_routes
+from hub.api.headgate.server_metadata import ACCESS_KEY, METHOD, SIGNATURE, VERSION
 from hub.api.openapi import openapi
 from tests.support.openapi_check import references
 
@@ -25,6 +27,21 @@ def test_optional_keys_are_not_required() -> None:
         "stackpath",
         "subject",
         "traceparent",
+    }
+
+
+def test_required_query_parameters_are_required_in_the_document() -> None:
+    required = {
+        (path, one["name"])
+        for path, operations in DOCUMENT["paths"].items()
+        for operation in operations.values()
+        for one in operation["parameters"]
+        if one["in"] == "query" and one.get("required")
+    }
+    assert required == {
+        ("/v1/{project}/ids", "prefix"),
+        ("/oidc/callback", "state"),
+        *((PATH, name) for name in ("Action", ACCESS_KEY, VERSION, METHOD, SIGNATURE)),
     }
 
 
