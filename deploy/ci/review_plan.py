@@ -5,13 +5,15 @@
 
 `plan` shows the plan as a comment of the request. `apply`, after the merge, applies the plan with
 the digest of that comment, and fails if the plan has changed since. The words after it are the
-arguments of `headgate stack`. It runs in GitHub Actions and in GitLab CI, and needs Python 3.11 and
-`headgate` (`HEADGATE_URL`, `HEADGATE_TOKEN`). docs/how-to/review-plans.md describes the set-up.
+arguments of `headgate stack`; `REVIEW_PLAN_OPTIONS` may have more, quoted as in a shell. It runs in
+GitHub Actions (action.yml) and in GitLab CI, and needs Python 3.11 and `headgate` (`HEADGATE_URL`,
+`HEADGATE_TOKEN`). docs/how-to/review-plans.md describes the set-up.
 """
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import urllib.error
@@ -158,6 +160,15 @@ def required(variables: Mapping[str, str], name: str) -> str:
     return variables[name]
 
 
+def more_options(variables: Mapping[str, str]) -> list[str]:
+    """The words of `REVIEW_PLAN_OPTIONS`. Raises ReviewError."""
+    text = variables.get("REVIEW_PLAN_OPTIONS", "")
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ReviewError(f"the options cannot be read: {error}: {text}") from None
+
+
 def comment_text(stack: str, plan: str) -> str:
     """The plan in a block that it cannot end, because the fence is longer than any in it."""
     shown = plan if len(plan) <= MAX_PLAN else f"{plan[:MAX_PLAN]}\n... (see the log of the job)"
@@ -214,10 +225,11 @@ def main(arguments: list[str], variables: Mapping[str, str]) -> int:
         return 2
     what, stack = arguments[0], arguments[2]
     try:
+        change = [*arguments[1:], *more_options(variables)]
         service = GitLab(variables) if variables.get("GITLAB_CI") else GitHub(variables)
         if what == "apply":
-            return apply(service, stack, arguments[1:])
-        plan(service, stack, arguments[1:])
+            return apply(service, stack, change)
+        plan(service, stack, change)
     except ReviewError as error:
         print(f"review_plan: {error}", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""deploy/ci/review_plan.py: plans as comments of requests, which are applied after the merge.
+"""deploy/ci: plans as comments of requests, which are applied after the merge.
 
 The APIs of GitHub and GitLab are replaced by a server that stores comments in the same form.
 """
@@ -6,8 +6,11 @@ The APIs of GitHub and GitLab are replaced by a server that stores comments in t
 import asyncio
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +18,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import yaml
 from aiohttp import web
 
 from tests.support.command_line import headgate, headgate_json
 from tests.support.program import ServerProcess
+from tools import wheels
 
-SCRIPT = Path(__file__).parents[2] / "deploy" / "ci" / "review_plan.py"
+CI = Path(__file__).parents[2] / "deploy" / "ci"
+SCRIPT = CI / "review_plan.py"
 BOT, OTHER = "github-actions[bot]", "eve"
 
 
@@ -96,6 +102,61 @@ class Job:
             capture_output=True,
             text=True,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Runs the steps of the action as GitHub does: in Bash, with the expressions replaced."""
+
+    job: Job
+    checkout: Path
+
+    async def run(self, event: str, inputs: dict[str, str]) -> Any:
+        """Return the result of the last step that ran."""
+        action = yaml.safe_load((self.checkout / "deploy" / "ci" / "action.yml").read_text())
+        values = {"github.token": self.job.variables["GITHUB_TOKEN"]}
+        for name, described in action["inputs"].items():
+            default = self._replaced(described.get("default", ""), values)
+            values[f"inputs.{name}"] = inputs.get(name, default)
+        install, review = action["runs"]["steps"]
+
+        async def run(step: Any) -> Any:
+            variables = {key: self._replaced(one, values) for key, one in step["env"].items()}
+            return await asyncio.to_thread(self._step, step["run"], {**variables, "E": event})
+
+        installed = await run(install)
+        return installed if installed.returncode else await run(review)
+
+    def _step(self, script: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            # Dependencies are not downloaded: those of the tests are used.
+            "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0",
+            "PYTHONPATH": sysconfig.get_path("purelib"),
+            "RUNNER_TEMP": str(self.job.folder / "runner"),
+            "GITHUB_ACTION_PATH": str(self.checkout / "deploy" / "ci"),
+            "GITHUB_EVENT_NAME": variables.pop("E"),
+            "GITHUB_SHA": "merged",
+            **{key: one for key, one in self.job.variables.items() if key != "GITHUB_TOKEN"},
+            **variables,
+        }  # fmt: skip
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            env=environment, cwd=self.job.folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    @staticmethod
+    def _replaced(text: str, values: dict[str, str]) -> str:
+        return re.sub(r"\$\{\{ *([\w.-]+) *\}\}", lambda found: values[found[1]], text)
+
+
+@pytest.fixture
+def action(job: Job, tmp_path: Path) -> Action:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    wheels.stage_server(checkout)
+    shutil.copytree(CI, checkout / "deploy" / "ci")
+    return Action(job, checkout)
 
 
 def template(folder: Path, value: str) -> str:
@@ -222,3 +283,36 @@ async def test_what_is_missing_is_named(job: Job) -> None:
     missing = await incomplete.run("plan", "web", "-t", "web.yaml")
     assert missing.returncode == 1
     assert "the variable GITHUB_TOKEN is missing or empty" in missing.stderr
+
+
+async def test_the_action_shows_the_plan_in_a_request_and_applies_it_after_the_merge(
+    action: Action, comments: Comments, request: pytest.FixtureRequest
+) -> None:
+    job = action.job
+    stack = await create(job, request)
+    (job.folder / "with space.yaml").write_text(Path(template(job.folder, "new")).read_text())
+    inputs = {"stack": stack, "options": "-t 'with space.yaml'", "url": job.server.url}
+    inputs |= {"project": "", "token": ""}
+    planned = await action.run("pull_request", inputs)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert [stack in text for text in comments.texts] == [True]
+    assert await value_of(job, stack) == "old"
+    applied = await action.run("push", inputs)
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    assert await value_of(job, stack) == "new"
+    assert len(comments.stored) == 1
+
+
+async def test_the_action_refuses_other_events_and_options_that_cannot_be_read(
+    action: Action, comments: Comments
+) -> None:
+    inputs = {"stack": "web", "options": "-t web.yaml", "url": action.job.server.url, "token": ""}
+    target = await action.run("pull_request_target", inputs)
+    assert target.returncode == 2
+    assert "::error::this action runs for pull_request and push, not for pull_request_target" in (
+        target.stdout
+    )
+    quoted = await action.run("pull_request", {**inputs, "options": "-t 'web.yaml"})
+    assert quoted.returncode == 1
+    assert "the options cannot be read: No closing quotation: -t 'web.yaml" in quoted.stderr
+    assert comments.stored == []
