@@ -13,6 +13,7 @@ from pathlib import Path
 from engine.store.schema.routine_versions import own_version
 
 ROOT = Path(__file__).parents[1]
+UPGRADE_NOTES = "docs/reference/upgrade-notes.md"
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 SECTION = re.compile(
     r"^## \[(?P<name>[^]]+)\](?P<date>[^\n]*)\n(?P<text>.*?)(?=^## \[|\Z)", re.M | re.S
@@ -25,13 +26,14 @@ def problems(
     *,
     declared: str,
     changelog: str,
+    upgrade_notes: str,
     tags: Iterable[str],
     recorded: bool,
     changed: str,
 ) -> list[str]:
     """Why this version cannot be released, with the remedies; empty if it can be. Pure.
 
-    declared: the version in pyproject.toml. tags: of the repository. recorded: whether the version
+    declared: the version in pyproject.toml. upgrade_notes: the page. tags: of the repository. recorded: whether the version
     of the routines is. changed: the output of `git status --porcelain`.
     """
     if not VERSION.fullmatch(version):
@@ -44,6 +46,10 @@ def problems(
     if newest is not None and _number(version) <= _number(newest):
         messages.append(f"{newest} is already released: choose a greater version")
     messages += _changelog_problems(version, changelog)
+    if not re.search(rf"^## {re.escape(version)}$", upgrade_notes, re.M):
+        messages.append(
+            f'{UPGRADE_NOTES} has no section "## {version}": say what people have to do before and after'
+        )
     if not recorded:
         messages.append("the version of the routines is not recorded: run `make routines-version`")
     if changed:
@@ -84,6 +90,7 @@ def main(version: str) -> int:
         version,
         declared=tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"],
         changelog=(ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        upgrade_notes=(ROOT / UPGRADE_NOTES).read_text(encoding="utf-8"),
         tags=_git("tag", "--list").split(),
         recorded=own_version().released,
         changed=_git("status", "--porcelain"),
