@@ -33,8 +33,9 @@ def problems(
 ) -> list[str]:
     """Why this version cannot be released, with the remedies; empty if it can be. Pure.
 
-    declared: the version in pyproject.toml. upgrade_notes: the page. tags: of the repository. recorded: whether the version
-    of the routines is. changed: the output of `git status --porcelain`.
+    declared: the version in pyproject.toml. upgrade_notes: the page. tags: of the repository.
+    recorded: whether the version of the routines is. changed: the output of `git status
+    --porcelain`.
     """
     if not VERSION.fullmatch(version):
         return [f'"{version}" is not a version: write MAJOR.MINOR.PATCH, such as 1.4.0']
@@ -48,7 +49,7 @@ def problems(
     messages += _changelog_problems(version, changelog)
     if not re.search(rf"^## {re.escape(version)}$", upgrade_notes, re.M):
         messages.append(
-            f'{UPGRADE_NOTES} has no section "## {version}": say what people have to do before and after'
+            f'{UPGRADE_NOTES} has no section "## {version}": describe the steps of the upgrade'
         )
     if not recorded:
         messages.append("the version of the routines is not recorded: run `make routines-version`")
