@@ -9,7 +9,7 @@ from engine.store.gathered_reads import GatheredReads
 from engine.store.observer import completions
 from engine.types.completion import AcceptedOperation
 from engine.words import Json
-from engine.work.completion_observer import FIRST
+from engine.work.observer.completion_observer import FIRST
 
 #: Until the first request for an operation, and between two requests because of events.
 FIRST_PAUSE = timedelta(seconds=FIRST)

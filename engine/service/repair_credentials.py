@@ -16,7 +16,8 @@ from engine.store.observer import observations
 from engine.store.observer.repair_scope import ResourceInScope, read_root, read_scope
 from engine.types.registry import TypeRegistry
 from engine.words import StackId
-from engine.work.observer import PAGE, PAGE_BYTES, recorded_call
+from engine.work.observer.observed_rows import recorded_call
+from engine.work.observer.observer import PAGE, PAGE_BYTES
 
 
 class RepairCredentialSource(Protocol):

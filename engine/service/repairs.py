@@ -20,7 +20,7 @@ from engine.store.hooks.drift_hooks import ApprovedRepair
 from engine.store.observer import converge_requests, drift_rows
 from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
 from engine.words import Action, TraversalState
-from engine.work.drift_hooks import OBSERVER
+from engine.work.observer.drift_hooks import OBSERVER
 
 #: After these actions, a complete stack is as its template says. A suspended one is not repaired.
 REPAIRABLE_ACTIONS = frozenset({*Action} - {Action.DELETE, Action.SUSPEND})

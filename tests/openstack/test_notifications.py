@@ -80,7 +80,7 @@ async def test_a_notification_completes_a_create(
     notified: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """After the first list, nothing but a notification makes the observer send another one."""
-    monkeypatch.setattr("engine.work.completion_observer.FIRST", NEVER)
+    monkeypatch.setattr("engine.work.observer.completion_observer.FIRST", NEVER)
     monkeypatch.setattr("engine.work.claim_loop.POLL", 360 * POLL)
     monkeypatch.setattr("engine.types.openstack.cloud_operation.READ_PAUSE", NEVER)
     ready = tmp_path / "ready"

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from engine.plan.convergence import PolicyRules
 from engine.types.registry import TypeRegistry
-from engine.work.observer import Observer
+from engine.work.observer.observer import Observer
 from tests.property.machines import TIMES
 from tests.support.changes import put
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
@@ -221,7 +221,7 @@ def test_real_and_desired_state_agree_once_nothing_changes(
     registries: list[TypeRegistry] = []
 
     async def keep(self: Observer, stop: asyncio.Event) -> None:
-        registries.append(self._registry)
+        registries.append(self.registry)
         await stop.wait()
 
     monkeypatch.setattr(Observer, "run", keep)  # the machine has its own

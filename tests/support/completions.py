@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from engine.work.completion_observer import CompletionObserver
+from engine.work.observer.completion_observer import CompletionObserver
 from tests.support.http_things import Things, thing
 from tests.support.program import Json, Program, eventually
 

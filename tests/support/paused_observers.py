@@ -8,7 +8,7 @@ import pytest
 
 from engine.plan.convergence import PolicyRules
 from engine.types.registry import TypeRegistry
-from engine.work.observer import Observer
+from engine.work.observer.observer import Observer
 from tests.support.program import Program
 
 _paused: list[Observer] = []
@@ -40,4 +40,4 @@ def run_observers() -> Iterator[None]:
 def paused_observer(run: Program) -> tuple[TypeRegistry, PolicyRules]:
     """The resource types of the program, and the rules of its operator."""
     found = [one for one in _paused if one._database is run.database][-1]
-    return found._registry, found._policies
+    return found.registry, found._policies

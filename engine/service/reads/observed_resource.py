@@ -11,7 +11,8 @@ from engine.store.observer.observations import LastObservation
 from engine.store.records import ResourceRecord, StackRecord
 from engine.types.registry import TypeRegistry
 from engine.words import FoundBy, Json, ObservationSource, ObservedState, StackId, Status
-from engine.work.observer import PAGE_BYTES, recorded_call
+from engine.work.observer.observed_rows import recorded_call
+from engine.work.observer.observer import PAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from engine.store.observer.provider_endpoints import (
 )
 from engine.store.projects import usage
 from engine.store.projects.usage import DayUsage
-from engine.work.drift_hooks import OBSERVER
+from engine.work.observer.drift_hooks import OBSERVER
 
 #: Days of one request.
 MAX_DAYS = 366

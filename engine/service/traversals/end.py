@@ -47,7 +47,7 @@ from engine.store.traversals.end import (
 from engine.store.traversals.nested_stacks import read_nested_tree, wake_parent
 from engine.types.registry import TypeRegistry
 from engine.words import Action, Json, TraversalState
-from engine.work.drift_hooks import OBSERVER
+from engine.work.observer.drift_hooks import OBSERVER
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -69,7 +69,7 @@ from engine.store.traversals.start import NestedContext
 from engine.tracing import TRACE
 from engine.types.registry import TypeRegistry
 from engine.words import UNDER_WAY, Action, Json, Operation, ResourceId, StackId
-from engine.work.drift_hooks import holds
+from engine.work.observer.drift_hooks import holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ Endpoint = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredFailure:
-    """See `engine.work.endpoint_back_off.FailedEndpoint`."""
+    """See `engine.work.observer.endpoint_back_off.FailedEndpoint`."""
 
     failures: int
     remaining: timedelta

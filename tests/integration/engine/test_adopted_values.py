@@ -11,7 +11,7 @@ from engine.store.fault_points import inject_fault
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState
-from engine.work.observer import Observer
+from engine.work.observer.observer import Observer
 from tests.support.changes import LONG_WAIT, put, thing
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
 from tests.support.http_things import thing as listed_thing

@@ -9,8 +9,8 @@ import pytest
 
 from engine import request_budget
 from engine.types.contract import Call, Done, Failed, ResourceType, Wait
-from engine.work.observer import Observer
-from engine.work.provider_endpoints import ProviderEndpoints, RequestRates
+from engine.work.observer.observer import Observer
+from engine.work.observer.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.integration.conftest import QUICK
 from tests.support.changes import thing
 from tests.support.paused_observers import paused_observer

@@ -12,7 +12,7 @@ import pytest_asyncio
 from engine.service.completions import StoredCompletions
 from engine.store.observer import completions
 from engine.types.completion import AcceptedOperation
-from engine.work.completion_observer import IDLE, CompletionObserver
+from engine.work.observer.completion_observer import IDLE, CompletionObserver
 from tests.support.changes import until_deleted
 from tests.support.completions import (
     WAITING,

@@ -18,7 +18,7 @@ from engine.store.observer.converge_requests import PendingConverge
 from engine.types.contract import Call, Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState, ResourceId
-from engine.work.converge_rounds import ConvergeRounds
+from engine.work.observer.converge_rounds import ConvergeRounds
 from tests.support.changes import LONG_WAIT, expect_error, put, thing
 from tests.support.program import Json, Program, eventually
 from tests.support.scripted_type import SharedThing, World

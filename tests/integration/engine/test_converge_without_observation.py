@@ -9,7 +9,7 @@ from engine.service import StackRequest
 from engine.store.database import Database
 from engine.store.observer import observation_schedule
 from engine.store.observer.converge_requests import PendingConverge
-from engine.work.converge_rounds import OBSERVED_WITHIN, ConvergeRounds
+from engine.work.observer.converge_rounds import OBSERVED_WITHIN, ConvergeRounds
 from tests.support.idle_engine import idle_engine
 from tests.support.program import resource, template
 

@@ -12,7 +12,7 @@ from engine.errors import Findings
 from engine.plan.convergence import OperatorPolicy, PolicyRules, ignores, read_section
 from engine.store.observer import observation_schedule
 from engine.types.registry import TypeRegistry
-from engine.work.observer import BATCH, Observer
+from engine.work.observer.observer import BATCH, Observer
 from tests.support.changes import observed
 from tests.support.changes import thing as simple
 from tests.support.http_things import HTTP_SETTINGS, PAGE, Things, serve_things, thing

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
@@ -13,7 +13,8 @@ from engine.store.fault_points import inject_fault
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState
-from engine.work.observer import Observer
+from engine.work.observer.drift_hooks import DriftHooks
+from engine.work.observer.observer import Observer
 from tests.support.changes import LONG_WAIT, put, thing
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
 from tests.support.http_things import thing as http_thing
@@ -447,7 +448,7 @@ async def test_two_observers_open_one_hook(run: Program, world: World) -> None:
     await hook(run)
     policy = one._policies.policy(HOLD, run.project)
     stack_id = UUID(str((await run.stack("s"))["id"]))
-    assert await one._drift_hooks.read_due({stack_id: policy}) == []
+    assert await DriftHooks(run.database, uuid4).read_due({stack_id: policy}) == []
     assert await hook_events(run) == [("waiting", "a")]
 
 

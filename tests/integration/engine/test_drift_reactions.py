@@ -13,7 +13,7 @@ import pytest_asyncio
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
-from engine.work.observer import Observer
+from engine.work.observer.observer import Observer
 from tests.support.changes import LONG_WAIT, expect_error, put
 from tests.support.changes import thing as simple
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing

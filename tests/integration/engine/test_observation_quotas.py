@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from engine.types.registry import TypeRegistry
-from engine.work.observer import Observer
+from engine.work.observer.observer import Observer
 from tests.support.changes import thing
 from tests.support.program import Json, Program, program
 from tests.support.scripted_type import Thing, World

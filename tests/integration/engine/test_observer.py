@@ -17,7 +17,7 @@ from engine.types.observation import Difference, Observation
 from engine.types.registry import TypeRegistry
 from engine.types.value import Value
 from engine.words import ObservedState, ResourceId
-from engine.work.observer import BATCHES_OF_PROJECT, Observer
+from engine.work.observer.observer import BATCHES_OF_PROJECT, Observer
 from tests.integration.conftest import QUICK
 from tests.support.changes import observed, put, thing
 from tests.support.paused_observers import run_observers

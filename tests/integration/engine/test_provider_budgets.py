@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 
 from engine import request_budget
-from engine.work.completion_observer import CompletionObserver
-from engine.work.observer import Observer
-from engine.work.provider_endpoints import ProviderEndpoints, RequestRates
+from engine.work.observer.completion_observer import CompletionObserver
+from engine.work.observer.observer import Observer
+from engine.work.observer.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.support.changes import thing as simple
 from tests.support.completions import pause_completion_observers
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing

@@ -13,7 +13,7 @@ from engine.types.contract import Call
 from engine.types.observation import Difference, Observation
 from engine.types.registry import TypeRegistry
 from engine.words import ObservedState, ResourceAction, ResourceId
-from engine.work.observer import Observer
+from engine.work.observer.observer import Observer
 from tests.integration.api.test_access import bearer, run_with_tokens, token
 from tests.support.changes import observed, thing, until_deleted
 from tests.support.paused_observers import run_observers
@@ -208,7 +208,7 @@ async def test_a_request_precedes_reports_and_includes_them(
 async def test_many_reported_resources_are_read_in_pages(
     unobserved: Program, world: World, type_: WatchedThing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.work.observer.PAGE", 2)
+    monkeypatch.setattr("engine.work.observer.observer.PAGE", 2)
     physical = await created(unobserved, *"abcdef")
     other = await created(unobserved, "x", "y", stack="t")
     ids = [one for name, one in physical.items() if name != "f"]

@@ -10,8 +10,8 @@ import pytest
 
 from engine.store.projects.usage import add_observed
 from engine.types.registry import TypeRegistry
-from engine.work.drift_hooks import OBSERVER
-from engine.work.observer import Observer
+from engine.work.observer.drift_hooks import OBSERVER
+from engine.work.observer.observer import Observer
 from engine.work.purge import purge_old
 from engine.work.usage_roll_up import UsageRollUp
 from hub.cli.usage import csv_of, row_of
@@ -44,7 +44,7 @@ async def run(
     """A program whose observer and roll-up do not run, so that tests run their own."""
 
     async def keep(self: Observer, stop: Any) -> None:
-        REGISTRIES.append(self._registry)
+        REGISTRIES.append(self.registry)
         await stop.wait()
 
     monkeypatch.setattr(Observer, "run", keep)

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from engine.hooks.hook_watch import MAX_RENEWALS
-from engine.work.hook_watch import HookWatch
-from engine.work.observer import Observer
+from engine.work.observer.hook_watch import HookWatch
+from engine.work.observer.observer import Observer
 from tests.support.changes import error_text
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
 from tests.support.paused_observers import paused_observer

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from engine.store.observer.completions import ClaimedRequest
-from engine.work.completion_observer import FIRST, MAX_AFTER_FAILURE, next_pause
+from engine.work.observer.completion_observer import FIRST, MAX_AFTER_FAILURE, next_pause
 
 
 def seconds(

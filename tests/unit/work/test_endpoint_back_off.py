@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.types.observation import PRESENT, Observation
-from engine.work.endpoint_back_off import (
+from engine.work.observer.endpoint_back_off import (
     MAX_RETRY_AFTER,
     PAUSES,
     FailedEndpoint,

@@ -22,9 +22,9 @@ from engine.store.hooks.watched_hooks import (
 from engine.store.observer.observation_schedule import report_resources
 from engine.words import Json, ObservedState
 from engine.work.claim_loop import POLL
-from engine.work.drift_hooks import OBSERVER
 from engine.work.hook_decisions import hook_event
 from engine.work.hook_opening import digest_of
+from engine.work.observer.drift_hooks import OBSERVER
 
 #: How often what a hook shows is observed, if the settings do not say otherwise.
 EVERY = timedelta(minutes=1)

@@ -13,7 +13,7 @@ from engine.store.observer import provider_endpoints
 from engine.store.observer.provider_endpoints import NewFailure
 from engine.types.observation import Observation
 from engine.types.text_cleaning import replace_nul
-from engine.work.endpoint_back_off import (
+from engine.work.observer.endpoint_back_off import (
     REMEMBERED,
     Endpoint,
     FailedEndpoint,

@@ -29,8 +29,8 @@ from engine.types.observation import Observation, count_requests
 from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
-from engine.work.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked
-from engine.work.provider_endpoints import ProviderEndpoints
+from engine.work.observer.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked
+from engine.work.observer.provider_endpoints import ProviderEndpoints
 from engine.work.worker_metrics import WorkerMetrics
 
 log: FilteringBoundLogger = structlog.get_logger()

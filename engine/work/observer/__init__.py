@@ -1,0 +1,1 @@
+"""Observes physical resources, and reacts to what differs from the recorded state."""

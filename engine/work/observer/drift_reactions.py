@@ -1,0 +1,133 @@
+"""What follows an observation: drift is reported, opens hooks and is repaired, as policies say."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from engine.loop_guard import Guard
+from engine.plan.convergence import ConvergencePolicy
+from engine.plan.drift import REPAIRED_AS
+from engine.store.database import Database
+from engine.store.hooks.drift_hooks import ApprovedRepair, read_approved_repairs
+from engine.store.observer import drift_rows
+from engine.store.observer.observation_schedule import ClaimedStack
+from engine.store.stacks.stack_locks import lock_stacks
+from engine.words import OnDrift
+from engine.work.observer.drift_hooks import DriftHooks, holds
+from engine.work.observer.hook_watch import HookWatch
+from engine.work.observer.stack_observation import StackObservation
+
+#: `Repairs.start`.
+RepairStart = Callable[[str, UUID, list[str], int], Awaitable[None]]
+#: `Repairs.start_approved`.
+ApprovedRepairStart = Callable[[str, UUID, ApprovedRepair], Awaitable[None]]
+
+#: Why drift of a resource with `external_id`, or of data, is not repaired.
+EXTERNAL = "the stack does not own the physical resource"
+
+
+class DriftReactions:
+    """repair: starts repairs. approved: starts those that answers to hooks have approved. What
+    fails is done after the next observation."""
+
+    def __init__(
+        self,
+        database: Database,
+        drift_hooks: DriftHooks,
+        hook_watch: HookWatch,
+        guard: Guard,
+        repair: RepairStart | None,
+        approved: ApprovedRepairStart | None,
+    ) -> None:
+        self._database = database
+        self._drift_hooks = drift_hooks
+        self._hook_watch = hook_watch
+        self._guard = guard
+        self._repair = repair
+        self._approved = approved
+
+    async def react(self, ended: Sequence[StackObservation]) -> None:
+        """Report drift, open hooks about it, and repair it. ended: of one project."""
+        if not ended:
+            return
+        await self._report_drift(ended)
+        renewal = self._hook_watch.renew([one.stack.stack_id for one in ended])
+        await self._guard.attempt(renewal)
+        ended = [one for one in ended if not one.deferred]
+        if not ended:
+            return
+        stacks = [one.stack for one in ended]
+        await self.hold(stacks, {one.stack.stack_id: one.policy for one in ended})
+        limits = {
+            one.stack.root_id: one.policy.repairs
+            for one in ended
+            if one.policy
+            and one.stack.root_id
+            and one.policy.repairs_in(one.stack.claimed_at) == timedelta(0)
+        }
+        if limits and self._repair is not None:
+            await self._start_repairs(ended[0].stack.project, limits, self._repair)
+
+    async def _report_drift(self, ended: Sequence[StackObservation]) -> None:
+        policies = {
+            one.stack.stack_id: one.policy
+            for one in ended
+            if one.policy is not None and one.policy.on_drift is not OnDrift.IGNORE
+        }
+        if not policies:
+            return
+        async with self._database.connection() as conn:
+            tolerated = {stack_id: policy.tolerate for stack_id, policy in policies.items()}
+            unreported = await drift_rows.read_unreported(conn, tolerated)
+        for stack_id in unreported:
+            await self._guard.attempt(
+                self._report(stack_id, policies[stack_id]), stack_id=str(stack_id)
+            )
+
+    async def hold(
+        self,
+        stacks: Sequence[ClaimedStack],
+        policies: Mapping[UUID, ConvergencePolicy | None],
+    ) -> None:
+        """Open and close hooks about drift, and start the repairs that their answers approved."""
+        due = await self._drift_hooks.read_due(policies)
+        for one in stacks:
+            if one.stack_id in due:
+                update = self._drift_hooks.update(one, policies[one.stack_id])
+                await self._guard.attempt(update, stack_id=str(one.stack_id))
+        roots = {one.root_id for one in stacks if one.root_id and holds(policies[one.stack_id])}
+        if not roots or self._approved is None:
+            return
+        async with self._database.connection() as conn:
+            approved = await read_approved_repairs(conn, [*roots], [*REPAIRED_AS])
+        for root_id, repair in approved.items():
+            if repair.names:
+                start = self._approved(stacks[0].project, root_id, repair)
+                await self._guard.attempt(start, stack_id=str(root_id))
+            if repair.has_external:
+                await self._guard.attempt(self._record_external(root_id), stack_id=str(root_id))
+
+    async def _start_repairs(
+        self, project: str, limits: Mapping[UUID, int], start: RepairStart
+    ) -> None:
+        async with self._database.connection() as conn:
+            drifted = await drift_rows.read_repairable(conn, [*limits], [*REPAIRED_AS])
+        for one in drifted:
+            root_id = one.root_id
+            if one.names:
+                repair = start(project, root_id, one.names, limits[root_id])
+                await self._guard.attempt(repair, stack_id=str(root_id))
+            if one.has_external:
+                recorded = self._record_external(root_id)
+                await self._guard.attempt(recorded, stack_id=str(root_id))
+
+    async def _record_external(self, root_id: UUID) -> None:
+        async with self._database.transaction() as conn:
+            stacks = await drift_rows.read_tree(conn, root_id)
+            await lock_stacks(conn, stacks)
+            await drift_rows.record_unrepaired(conn, stacks, EXTERNAL, external=True)
+
+    async def _report(self, stack_id: UUID, policy: ConvergencePolicy) -> None:
+        async with self._database.transaction("report") as conn:
+            await lock_stacks(conn, [stack_id])
+            await drift_rows.report(conn, stack_id, policy.tolerate)
