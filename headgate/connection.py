@@ -1,7 +1,7 @@
 """Requests and event streams of one server and project.
 
 Importing aiohttp takes longer than everything else in the start of a command, so it is imported for
-the first request only: `headgate --help`, completion and usage errors do not need it.
+the first request only, with yarl: `headgate --help`, completion and usage errors do not need them.
 """
 
 import re
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import orjson
-from yarl import URL
 
 from headgate.errors import RequestError, UnreachableError, response_error
 from headgate.event_stream_parser import EventStreamParser
@@ -149,6 +148,8 @@ class ApiConnection:
         base: str | None = None,
     ) -> "_Response":
         """base: the beginning of the URL; None: that of the project."""
+        from yarl import URL
+
         url = URL(f"{base or self._base}{path}", encoded=True)
         try:
             async with self._open().request(
@@ -191,6 +192,7 @@ class ApiConnection:
         selects events, as for `GET /v1/{project}/events/stream`.
         """
         import aiohttp
+        from yarl import URL
 
         timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
         try:

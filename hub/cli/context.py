@@ -31,8 +31,8 @@ Json = Any
 
 #: The width of tables; None: that of the terminal.
 WIDTH = None if sys.stdout.isatty() else UNLIMITED
-out = Console(highlight=False, width=WIDTH)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False, width=WIDTH)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def ask(server: ConnectionOptions, work: Callable[[ApiClient], Awaitable[Result]]) -> Result:
@@ -168,7 +168,7 @@ def print_renderable(result: RenderableType, *, wide: bool = False) -> None:
     if not out.is_terminal:
         out.print(result, markup=False)
         return
-    console = Console(highlight=False, width=UNLIMITED) if wide else out
+    console = Console(highlight=False, emoji=False, width=UNLIMITED) if wide else out
     with console.capture() as captured:
         console.print(result, markup=False)
     show_text(captured.get(), lines=out.height)

@@ -29,7 +29,7 @@ from headgate.client import PROJECT
 from headgate.errors import RequestError
 from headgate.signatures import is_signed
 from hub.cli.client import ApiClient
-from hub.cli.request_bodies import template_body
+from hub.cli.template_bodies import template_body
 
 Json = Any
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -39,7 +39,7 @@ STACK = "web"
 TIMEOUT = 60.0
 #: Seconds without output after which the demo prints how long the step has taken.
 SILENCE = 4.0
-out = Console(highlight=False)
+out = Console(highlight=False, emoji=False)
 
 
 class LastReport:

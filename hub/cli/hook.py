@@ -18,7 +18,7 @@ from hub.cli.completion import complete_hooks, complete_stacks
 from hub.cli.confirmation import confirm, format_count
 from hub.cli.context import ask, err, print_result, stop
 from hub.cli.exit_codes import ExitCode
-from hub.cli.files import InputError, read_data
+from hub.cli.files import InputError
 from hub.cli.formats import format_yaml
 from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
 from hub.cli.request_bodies import yaml_values
@@ -433,6 +433,9 @@ def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
     if pairs and file is not None:
         stop("use either --data or --data-file", ExitCode.USAGE)
     if file is not None:
+        # Imported here, because YAML takes long to load, and most commands do not read it.
+        from hub.cli.documents import read_data
+
         try:
             return {"data": read_data(file)}
         except InputError as error:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from engine.errors import HeadgateError
-from engine.hot.syntax.document import read_document
 from headgate.connection import url_path
 from hub.cli.client import ApiClient
 from hub.cli.context import ask, complain, print_document
@@ -86,6 +85,9 @@ def _files(given: Sequence[str]) -> dict[str, Path]:
 
 def _read_properties(path: Path) -> Json:
     """Raises typer's usage error."""
+    # Imported here, because YAML takes long to load, and most commands do not read it.
+    from engine.hot.syntax.document import read_document
+
     try:
         return dict(read_document(read_text(path), str(path)))
     except (HeadgateError, InputError) as error:

@@ -3,6 +3,7 @@
 This module loads no command; see hub/cli/lazy_commands.py.
 """
 
+import gc
 import sys
 from collections.abc import Mapping
 from typing import Annotated
@@ -100,6 +101,8 @@ def headgate(
 
 def run() -> None:
     """The console script."""
+    # What modules create stays until the end. The default threshold examines it again and again.
+    gc.set_threshold(50_000, 50, 50)
     try:
         app()
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Request bodies, from options of the command line and from files."""
+"""Request bodies, from options of the command line."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,10 +6,8 @@ from typing import Any
 
 import typer
 
-from engine.errors import HeadgateError
-from engine.hot.syntax.document import read_document
 from engine.words import STACK_POINTS, Point
-from hub.cli.files import FileReferences, InputError, read_text
+from hub.cli.files import InputError, read_text
 
 Json = Any
 BEFORE_OPERATION = (Point.PRE_CREATE, Point.PRE_UPDATE, Point.PRE_REPLACE, Point.PRE_DELETE)
@@ -66,37 +64,6 @@ def move(text: str) -> dict[str, Json]:
     return {"from": {"stack": stack, "resource": name} if colon else source, "to": to}
 
 
-def template_body(path: Path, paths: dict[str, Path] | None = None) -> dict[str, Json]:
-    """{template: text, files: {name: text}}, with the files that the template refers to.
-
-    paths: of the files of the request, by name; gets those of these files.
-    """
-    references = FileReferences(path.parent, paths={} if paths is None else paths)
-    text = references.add_template(path, read_text(path))
-    return {"template": text, "files": references.texts}
-
-
-def environment_body(
-    environments: Sequence[Path], paths: dict[str, Path] | None = None
-) -> dict[str, Json]:
-    """Environments in the order in which the server merges them, with their templates.
-
-    paths: of the files of the request, by name; gets those of these templates.
-    """
-    paths = {} if paths is None else paths
-    texts: dict[str, str] = {}
-    files: dict[str, str] = {}
-    for path in environments:
-        references = FileReferences(path.parent, paths=paths)
-        texts[str(path)] = references.add_environment(path, read_text(path))
-        files = merge_files(files, references.texts)
-    if len(environments) == 1:
-        return {"environment": texts[str(environments[0])]} | ({"files": files} if files else {})
-    if not environments:
-        return {}
-    return {"environment_files": [*texts], "files": merge_files(texts, files)}
-
-
 def merge_bodies(*bodies: Mapping[str, Json]) -> dict[str, Json]:
     """One body with all keys and files. Raises InputError."""
     body: dict[str, Json] = {}
@@ -135,19 +102,13 @@ def _pair(pair: str, option: str, form: str) -> tuple[str, str]:
 
 def yaml_values(pairs: Sequence[str], option: str) -> dict[str, Json]:
     """pairs: ``key=value`` with values in YAML. Raises InputError."""
+    # Imported here, because YAML takes long to load, and most commands do not read it.
+    from hub.cli.documents import read_value
+
     values: dict[str, Json] = {}
     for pair in pairs:
         key, text = _pair(pair, option, "KEY=VALUE")
         if key in values:
             raise InputError(f"{option} {key}: is given twice; remove one of them")
-        values[key] = _yaml(text, f"{option} {key}")
+        values[key] = read_value(text, f"{option} {key}")
     return values
-
-
-def _yaml(text: str, place: str) -> Json:
-    """One value, read with the rules of templates: dates stay text, and keys are unique."""
-    indented = text.replace("\n", "\n  ")
-    try:
-        return read_document(f"value:\n  {indented}", place)["value"]
-    except HeadgateError as error:
-        raise InputError(f"{place}: {error}") from error

@@ -9,7 +9,7 @@ from engine.errors import ENVIRONMENT, TEMPLATE
 from headgate.errors import RequestError, findings_text
 from hub.cli.context import err
 from hub.cli.files import shown_path
-from hub.cli.request_bodies import environment_body, merge_bodies, template_body
+from hub.cli.request_bodies import merge_bodies
 from hub.cli.tables import plain
 
 Json = Any
@@ -29,6 +29,9 @@ class Sources:
         """The template, the environments and the files that these refer to, as the body of a
         request. Raises InputError.
         """
+        # Imported here, because YAML takes long to load, and most commands do not read it.
+        from hub.cli.template_bodies import environment_body, template_body
+
         own = template_body(self.template, self.files) if self.template else {}
         return merge_bodies(own, environment_body(self.environments, self.files))
 

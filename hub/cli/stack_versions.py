@@ -96,7 +96,7 @@ def diff(
 
 
 def _read_local(template: Path) -> Mapping[str, Json]:
-    from hub.cli.request_bodies import template_body
+    from hub.cli.template_bodies import template_body
 
     body = template_body(template)
     return {"source": body["template"], "files": body.get("files", {})}

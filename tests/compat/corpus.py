@@ -19,7 +19,7 @@ from engine.principal import principal_of_name
 from hub.api.orchestration.stack_requests import stack_request
 from hub.api.orchestration.validation import validate_template
 from hub.cli.files import InputError
-from hub.cli.request_bodies import template_body
+from hub.cli.template_bodies import template_body
 from hub.program.wiring import make_limits
 from hub.settings.settings import Settings
 from tests.unit.types.calls import registry

@@ -1,7 +1,10 @@
 """Commands load few modules before they send a request, because loading takes most of their time."""
 
+import json
 import subprocess
 import sys
+
+import pytest
 
 from tests.support.command_line import TEMPLATE
 
@@ -12,33 +15,91 @@ HEAVY = (
     "engine.work", "hub.api", "hub.program.app", "hub.settings.settings", "jsonschema_rs",
     "networkx", "prometheus_client", "pydantic", "structlog", "uvloop", "yaql",
 )  # fmt: skip
-#: No server listens at this address, so each command ends after its first request.
-COMMANDS = (
+#: Modules that read documents, and those that only some forms of the output need.
+DOCUMENTS = ("engine.hot", "jsonpath", "rich._emoji_codes", "yaml")
+#: Commands that read no template, and no file or value in YAML.
+WITHOUT_DOCUMENTS = (
     "stack list",
-    f"stack create s -t {TEMPLATE} -P password=p --wait --timeout 10m",
+    "stack list -o json",
+    "stack show s",
+    "stack update s --existing --only a",
+    "stack delete s --yes",
+    "stack check s --wait --timeout 10m",
+    "stack cancel s",
+    "stack history s",
+    "stack drift s",
+    "stack breakpoints list s",
+    "stack run-to s a",
+    "stack snapshot list s",
+    "hook list",
+    "hook show s:a",
     "hook continue s:a",
+    "hook reject s:a --reason late",
+    "resource list s",
+    "resource show s a",
+    "subscription list",
+    "subscription deliveries 3f2a91c0",
+    "type list",
+    "token list",
+    "token whoami",
+    "import OS::Neutron::Net b44a1f34",
+    "quota",
+    "usage",
     "watch s",
+    "why s",
+    "graph s",
+    "events s",
 )
+WITH_DOCUMENTS = (
+    f"stack create s -t {TEMPLATE} -P password=p --wait --timeout 10m",
+    f"template validate {TEMPLATE}",
+    "hook patch s:a --set size=20",
+)
+#: Prints for each command, in JSON, the modules that it has loaded first. No server listens at
+#: this address, so each command ends after its first request.
 PROGRAM = """
+import json
 import sys
 from hub.cli.main import app
+loaded = {}
 for words in sys.argv[1:]:
+    before = set(sys.modules)
     try:
         app([*words.split(" "), "--url", "http://127.0.0.1:1"])
     except SystemExit as end:
         assert end.code == 1, (words, end.code)
-print(*sys.modules, sep="\\n")
+    loaded[words] = sorted(set(sys.modules) - before)
+print(json.dumps(loaded))
 """
 
 
-def test_client_commands_load_no_server_modules() -> None:
+def loaded_modules(*commands: str) -> dict[str, set[str]]:
+    """By command, those that no earlier one of these has loaded."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *COMMANDS], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", PROGRAM, *commands], capture_output=True, text=True, timeout=60
     )
-    assert done.stderr.count("no response from") == len(COMMANDS), done.stderr
-    loaded = set(done.stdout.splitlines())
-    assert "hub.cli.client" in loaded
-    assert loaded.intersection(HEAVY) == set()
+    assert done.stderr.count("no response from") == len(commands), done.stderr
+    loaded = {words: set(modules) for words, modules in json.loads(done.stdout).items()}
+    assert "hub.cli.client" in loaded[commands[0]]
+    return loaded
+
+
+def select(loaded: dict[str, set[str]], unwanted: tuple[str, ...]) -> dict[str, set[str]]:
+    """The unwanted modules by command."""
+    found = {words: modules.intersection(unwanted) for words, modules in loaded.items()}
+    return {words: modules for words, modules in found.items() if modules}
+
+
+def test_commands_without_documents_load_nothing_that_reads_them() -> None:
+    loaded = loaded_modules(*WITHOUT_DOCUMENTS)
+    assert select(loaded, (*HEAVY, *DOCUMENTS)) == {}
+
+
+@pytest.mark.parametrize("command", WITH_DOCUMENTS, ids=["create", "validate", "patch"])
+def test_commands_with_documents_load_no_server_modules(command: str) -> None:
+    loaded = loaded_modules(command)
+    assert "yaml" in loaded[command]
+    assert select(loaded, HEAVY) == {}
 
 
 WITHOUT_A_REQUEST = """
@@ -54,14 +115,15 @@ print(*sys.modules, sep="\\n")
 
 
 def test_help_and_usage_errors_load_no_http_client() -> None:
-    commands = ("--help", "stack create --help", "--version", "stack no-such-command")
+    commands = ("--help", "stack create --help", "hook patch --help", "--version",
+                "stack no-such-command")  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_A_REQUEST, *commands],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     loaded = set(done.stdout.splitlines())
     assert "hub.cli.client" in loaded
-    assert loaded.intersection((*HEAVY, "aiohttp")) == set()
+    assert loaded.intersection((*HEAVY, *DOCUMENTS, "aiohttp", "yarl")) == set()
 
 
 #: What no command needs to print the list of commands.

@@ -6,8 +6,9 @@ import pytest
 import yaml
 
 from hub.cli.files import InputError
-from hub.cli.request_bodies import environment_body, merge_bodies, parameters, template_body
+from hub.cli.request_bodies import merge_bodies, parameters
 from hub.cli.sources import Sources
+from hub.cli.template_bodies import environment_body, template_body
 from tests.support.program import Json
 
 TEMPLATE = """

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 
 from headgate.errors import response_error
 from hub.cli import output
-from hub.cli.context import COMMANDS_OF_ROUTES, error_text
+from hub.cli.context import COMMANDS_OF_ROUTES, complain, error_text, print_renderable
 from hub.cli.main import app
 from hub.cli.tables import UNLIMITED, plain
 
@@ -182,3 +182,14 @@ def test_the_commands_in_remedies_exist() -> None:
         command = group
         for part in name.split():
             command = command.commands[part]
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_name_between_colons_is_not_an_emoji(
+    wide: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_renderable("web:key:pre-create", wide=wide)
+    complain("no hook at web:key:pre-create")
+    printed = capsys.readouterr()
+    assert printed.out == "web:key:pre-create\n"
+    assert printed.err == "headgate: no hook at web:key:pre-create\n"

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import RequestError
-from hub.cli.files import InputError, parse
+from hub.cli.documents import parse
+from hub.cli.files import InputError
 from hub.cli.sources import Sources, warning_lines
 from tests.support.program import Json
 
