@@ -1,8 +1,8 @@
 """Passes that delete resources that the new template does not need, after all resources that used
 them and after everything else that the traversal changes.
 
-A plan that would delete a protected resource is refused here. engine/work/refusals.py refuses the
-operation if a node turns out to delete or replace one when it executes.
+A plan that would delete a protected resource is refused here. engine/work/nodes/refusals.py refuses
+the operation if a node turns out to delete or replace one when it executes.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,8 @@
 """What protects a resource from being deleted or replaced: its protection, and `prevent_destroy`.
 
-engine/plan/cleanup.py refuses a plan that deletes a protected resource. engine/work/refusals.py
-refuses the operation if a node turns out to delete or replace one when it executes.
+engine/plan/cleanup.py refuses a plan that deletes a protected resource.
+engine/work/nodes/refusals.py refuses the operation if a node turns out to delete or replace one
+when it executes.
 
 A deletion policy forbids nothing: with `Retain`, the resource leaves the stack, and its physical
 resource stays (`cleanup_change` in engine/plan/resource_change.py).

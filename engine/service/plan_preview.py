@@ -60,8 +60,8 @@ from engine.words import (
     StackId,
     Status,
 )
-from engine.work.refusals import refusal_reason, unchangeable_reason
-from engine.work.visible_properties import mask_properties
+from engine.work.nodes.refusals import refusal_reason, unchangeable_reason
+from engine.work.nodes.visible_properties import mask_properties
 
 #: Kinds of change, in the terms of the Orchestration API.
 KINDS: Mapping[Operation | None, str] = {

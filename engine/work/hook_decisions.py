@@ -35,8 +35,8 @@ from engine.words import (
     StepMode,
     word_of,
 )
-from engine.work.hook_opening import NotificationData
-from engine.work.transition_encoder import Result, creates_replacement, write_step
+from engine.work.nodes.hook_opening import NotificationData
+from engine.work.nodes.transition_encoder import Result, creates_replacement, write_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 

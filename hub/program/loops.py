@@ -42,6 +42,7 @@ from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
 from engine.work.failover_check import FailoverCheck
 from engine.work.lifecycle_notifier import LifecycleNotifier
+from engine.work.nodes.worker import Worker
 from engine.work.observer.completion_observer import CompletionObserver
 from engine.work.observer.converge_rounds import ConvergeRounds
 from engine.work.observer.drift_hooks import OBSERVER
@@ -51,7 +52,6 @@ from engine.work.presence import Presence
 from engine.work.purge import PurgeLoop
 from engine.work.timers import Timers
 from engine.work.usage_roll_up import UsageRollUp
-from engine.work.worker import Worker
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import Authenticator
 from hub.keys.audit_key import checkpoint_exporter, signer_of

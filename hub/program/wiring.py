@@ -36,10 +36,10 @@ from engine.store.access.password_lockout import PLACE_KNOWN
 from engine.store.database import Database
 from engine.store.encryption.secret_values import KEY_BYTES, Keyring
 from engine.store.maintenance.retention import KINDS
+from engine.work.nodes.operation_call import OperationRetries
+from engine.work.nodes.worker import WorkerSettings
 from engine.work.observer.provider_endpoints import RequestRates
-from engine.work.operation_call import OperationRetries
 from engine.work.purge import Ages
-from engine.work.worker import WorkerSettings
 from hub.api.slack_answers import SlackRules
 from hub.auth.gatekeeper import RequestLimits
 from hub.auth.sessions import Sessions

@@ -31,8 +31,9 @@ PATTERNS = (
     *(
         f"engine/work/{name}.py"
         for name in (
-            "claim_pace", "hook_decisions", "hook_opening", "job", "lane_signal", "node_runner",
-            "operation_call", "prepare", "step_queue", "timers", "transition_encoder", "worker",
+            "hook_decisions", "nodes/claim_pace", "nodes/hook_opening", "nodes/job",
+            "nodes/lane_signal", "nodes/node_runner", "nodes/operation_call", "nodes/prepare",
+            "nodes/step_queue", "nodes/transition_encoder", "nodes/worker", "timers",
         )
     ),
     "engine/node/*.py",

@@ -448,7 +448,7 @@ def record_run(before: SystemState, worker: Worker, after: SystemState) -> Syste
 
 
 def decide_again(system: SystemState, worker: Worker) -> Worker:
-    """`decide_again` in engine/work/job.py."""
+    """`decide_again` in engine/work/nodes/job.py."""
     assert worker.view is not None and worker.transition is not None
     node_input = worker.transition.input
     assert node_input is not None

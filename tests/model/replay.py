@@ -43,11 +43,11 @@ from engine.types.groups.resource_group import ResourceGroup
 from engine.types.registry import TypeRegistry
 from engine.words import Action, AnswerChannel, Decision, Json, Point
 from engine.work.archive import archive_graphs
-from engine.work.internal_error import NodeContext
-from engine.work.job import Job, NodeInput, decide_again, decide_step, prepare_claim
-from engine.work.operation_call import OperationRetries, judge
-from engine.work.runs import LaterNodes, LaterStep, Runs
-from engine.work.step_queue import WaitingStep
+from engine.work.nodes.internal_error import NodeContext
+from engine.work.nodes.job import Job, NodeInput, decide_again, decide_step, prepare_claim
+from engine.work.nodes.operation_call import OperationRetries, judge
+from engine.work.nodes.runs import LaterNodes, LaterStep, Runs
+from engine.work.nodes.step_queue import WaitingStep
 from engine.work.timers import Timers
 from tests.model.groups import properties_of, update_policy_of
 from tests.model.protocol import LATER, Move

@@ -414,7 +414,7 @@ def child_of(found: NestedStackRecord, key: tuple[int, int, int]) -> Child:
 
 
 def input_of(outcome: Outcome) -> Input:
-    """`judge` in engine/work/operation_call.py."""
+    """`judge` in engine/work/nodes/operation_call.py."""
     match outcome:
         case Done():
             return Succeeded()

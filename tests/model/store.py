@@ -49,7 +49,7 @@ def apply_transition(system: SystemState, worker: Worker, transition: Transition
 
 
 def replaces_resource(transition: Transition) -> bool:
-    """`nodes` in engine/work/transition_encoder.py."""
+    """`nodes` in engine/work/nodes/transition_encoder.py."""
     write = transition.write
     return write is not None and write.kind == "insert" and write.replaces is not None
 

@@ -219,8 +219,8 @@ class Write(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """A step for the store, as engine/work/transition_encoder.py writes it. input: the input that
-    led to it, if it can be refused."""
+    """A step for the store, as engine/work/nodes/transition_encoder.py writes it. input: the input
+    that led to it, if it can be refused."""
 
     state: State
     phase: Phase

@@ -8,7 +8,7 @@ from inspect import isawaitable
 from engine.errors import HeadgateError
 from engine.store.database import Database
 from engine.work.archive import archive_graphs
-from engine.work.operation_call import judge, start
+from engine.work.nodes.operation_call import judge, start
 from tests.model.comparison import check_equal
 from tests.model.explore import describe_tree
 from tests.model.random_walks import REQUEST_DELAY_PROBABILITY

@@ -1,7 +1,7 @@
 """The decisions of a worker for a claimed node, and the steps that it commits.
 
-The real machine decides. The encoding mirrors engine/work/transition_encoder.py, reduced to the
-columns that the protocol reads: action, status, digest, taint and replacement.
+The real machine decides. The encoding mirrors engine/work/nodes/transition_encoder.py, reduced to
+the columns that the protocol reads: action, status, digest, taint and replacement.
 """
 
 from functools import cache
@@ -47,7 +47,7 @@ from engine.words import (
     Status,
     StepMode,
 )
-from engine.work.hook_opening import ACTION_OF, CURRENT_ACTION_OF
+from engine.work.nodes.hook_opening import ACTION_OF, CURRENT_ACTION_OF
 from tests.model.system_state import KEPT, NodePlan, NodeView, Row, Transition, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
@@ -65,7 +65,7 @@ def decide_cached(node: MachineNode, node_input: Input) -> Step | InvalidInput:
 
 
 def machine_node(node_plan: NodePlan, view: NodeView, state: State = State.RUNNING) -> MachineNode:
-    """`node_of` in engine/work/job.py."""
+    """`node_of` in engine/work/nodes/job.py."""
     return MachineNode(
         view.operation,
         state,
@@ -188,7 +188,7 @@ def _is_checkable(row: Row | None) -> bool:
 
 
 def change(node_plan: NodePlan, view: NodeView) -> Operation | None:
-    """The operation (`prepare` in engine/work/prepare.py), by the real
+    """The operation (`prepare` in engine/work/nodes/prepare.py), by the real
     engine.plan.resource_change."""
     if node_plan.direction is Direction.CLEANUP:
         only, stays = (

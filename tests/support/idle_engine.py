@@ -9,7 +9,7 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.types.contract import ResourceType
 from engine.types.registry import TypeRegistry, built_in
-from engine.work.operation_call import OperationRetries
+from engine.work.nodes.operation_call import OperationRetries
 from hub.program.wiring import make_limits
 from hub.settings.settings import QuotasSection, Settings
 

@@ -10,8 +10,8 @@ from engine.store.traversals.advance import AdvanceResult, Claim, RefusedStep, a
 from engine.types.contract import Outcome
 from engine.types.registry import TypeRegistry
 from engine.words import Json
-from engine.work.job import Job, NodeInput, decide_again, decide_step, prepare_claim
-from engine.work.operation_call import RunNestedOperation, judge, start
+from engine.work.nodes.job import Job, NodeInput, decide_again, decide_step, prepare_claim
+from engine.work.nodes.operation_call import RunNestedOperation, judge, start
 from tests.support.idle_engine import NO_BACK_OFF
 
 LEASE = timedelta(hours=1)

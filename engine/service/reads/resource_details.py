@@ -22,9 +22,9 @@ from engine.store.resources.resource_reads import (
 )
 from engine.types.registry import TypeRegistry
 from engine.words import Direction, Json, State
-from engine.work.hook_opening import NotificationData
-from engine.work.prepare import UnresolvedProperties, prepare
-from engine.work.visible_properties import mask_properties, notification_data
+from engine.work.nodes.hook_opening import NotificationData
+from engine.work.nodes.prepare import UnresolvedProperties, prepare
+from engine.work.nodes.visible_properties import mask_properties, notification_data
 
 #: Maximum number of hooks of a resource to return, newest first.
 HOOKS = 10

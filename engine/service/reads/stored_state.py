@@ -62,7 +62,7 @@ from engine.store.stacks.stack_search import read_neighbours
 from engine.store.traversals import graphs
 from engine.types.registry import TypeRegistry
 from engine.words import Json, uuid_or_none
-from engine.work.prepare import Inputs
+from engine.work.nodes.prepare import Inputs
 
 
 class Reads:

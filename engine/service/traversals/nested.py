@@ -74,8 +74,8 @@ from engine.types.contract import (
 )
 from engine.types.registry import TypeRegistry
 from engine.words import UNDER_WAY, Action, DeletionPolicy, Json, Operation, StackId, TraversalState
-from engine.work.prepare import Inputs, PreparedNode
-from engine.work.visible_properties import kept_view
+from engine.work.nodes.prepare import Inputs, PreparedNode
+from engine.work.nodes.visible_properties import kept_view
 
 
 class Children:

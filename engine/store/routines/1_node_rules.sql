@@ -59,7 +59,7 @@ language sql immutable as $$
                 else p_resource_id end
 $$;
 
--- Steps that are refused (rule 10 of engine/node/machine.py; `decide_again` in engine/work/job.py).
+-- Steps that are refused (rule 10 of engine/node/machine.py; `decide_again` in engine/work/nodes/job.py).
 
 -- Whether a step is not written, and the machine decides again. An ended traversal opens no hooks. In
 -- another step mode than that of the decision, p_decided_mode, other hooks open before the operation or
@@ -73,7 +73,7 @@ language sql immutable as $$
               and (p_opens_hook or p_state = 'running')
 $$;
 
--- Runs (engine/work/runs.py).
+-- Runs (engine/work/nodes/runs.py).
 
 -- Whether the nodes of a traversal may be executed in runs. Stepping stops before each operation.
 create or replace function has_runs(p_traversal_state text, p_step_mode text)

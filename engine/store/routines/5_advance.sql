@@ -14,7 +14,7 @@
 --   refused  The step opens hooks, but its traversal has ended. Or it opens hooks or begins an
 --            operation, but it was decided for another step mode than the current one. Nothing of the
 --            step is written, the claim remains valid, and the worker decides again
---            (engine/work/job.py).
+--            (engine/work/nodes/job.py).
 --
 -- Runs: a worker executes nodes whose operations only compute together with those that wait for them
 -- alone. `run` is the first node, which the worker has claimed; the others wait. All have run_size, the

@@ -197,8 +197,8 @@ class AdvanceResult:
     """turn: the project that was served last; None: all due work was claimed or is locked. unread:
     claimed nodes whose documents were not read. idle: there is no node and no traversal to end;
     due_in: then, seconds until work is due, negative if it is overdue; None: no work is planned.
-    later: nodes that may be executed with claimed ones, in runs (engine/work/runs.py). alone: first
-    nodes of runs whose later nodes were not written.
+    later: nodes that may be executed with claimed ones, in runs (engine/work/nodes/runs.py). alone:
+    first nodes of runs whose later nodes were not written.
     """
 
     work: list[Work]
@@ -231,8 +231,8 @@ async def advance(
     the documents of claimed nodes; `UNREAD`: they are not read. suspects: whether to claim nodes
     whose last worker ended while it had them. run_types: types whose operations only compute, for
     runs. labels: claim nodes that have one of them; "": nodes without a label. steps: see
-    engine/work/transition_encoder.py. A step of a node that another worker has claimed is ignored;
-    a refused one is returned (`RefusedStep`).
+    engine/work/nodes/transition_encoder.py. A step of a node that another worker has claimed is
+    ignored; a refused one is returned (`RefusedStep`).
     """
     rows = await conn.fetch(
         ADVANCE, worker, lease, want, steps, after, max_bytes, suspects, run_types, labels

@@ -24,7 +24,7 @@ from engine.store.observer.observation_schedule import ClaimedStack
 from engine.store.stacks.stack_locks import LockedStack, lock_stack
 from engine.store.stacks.templates import read_requesters
 from engine.words import DRIFT, UNDER_WAY, HookState, Json, OnDrift, OnTimeout
-from engine.work.hook_opening import digest_of
+from engine.work.nodes.hook_opening import digest_of
 
 #: Opens drift hooks, and requests automatic repairs.
 OBSERVER = internal("observer")

@@ -23,7 +23,7 @@ from engine.store.observer.observation_schedule import report_resources
 from engine.words import Json, ObservedState
 from engine.work.claim_loop import POLL
 from engine.work.hook_decisions import hook_event
-from engine.work.hook_opening import digest_of
+from engine.work.nodes.hook_opening import digest_of
 from engine.work.observer.drift_hooks import OBSERVER
 
 #: How often what a hook shows is observed, if the settings do not say otherwise.

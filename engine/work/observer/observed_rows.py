@@ -8,9 +8,9 @@ from engine.types.contract import Call
 from engine.types.observation import Difference, Observation, shorten
 from engine.types.text_cleaning import replace_nul
 from engine.words import FoundBy, Json, ObservedState, ResourceId, StackId
+from engine.work.nodes.prepare import HIDDEN_REASON
 from engine.work.observer.endpoint_back_off import Endpoint
 from engine.work.observer.provider_endpoints import MAX_REASON
-from engine.work.prepare import HIDDEN_REASON
 
 #: Differences of a resource that are kept.
 MAX_DIFFERENCES = 20

@@ -19,7 +19,7 @@ from engine.store.server_connector import DatabaseServer, Failover
 from engine.store.traversals.advance import Claim
 from engine.types.contract import Call, Outcome
 from engine.work.failover_check import FailoverCheck
-from engine.work.worker import Worker, WorkerSettings
+from engine.work.nodes.worker import Worker, WorkerSettings
 from tests.support.idle_engine import NO_BACK_OFF, idle_engine, make_registry
 from tests.support.program import PATIENCE, eventually
 from tests.support.scripted_type import Thing, World

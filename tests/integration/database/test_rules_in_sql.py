@@ -17,7 +17,7 @@ from engine.store.traversals.advance import (
     is_last_try,
 )
 from engine.words import GATES, STATUS_OF, Mode, Operation, Phase, State, StepMode, TraversalState
-from engine.work.hook_opening import ACTION_OF, CURRENT_ACTION_OF
+from engine.work.nodes.hook_opening import ACTION_OF, CURRENT_ACTION_OF
 from tests.model import store
 from tests.model.system_state import Node, Transition
 

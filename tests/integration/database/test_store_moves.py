@@ -14,8 +14,8 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.traversals.advance import Work, advance
 from engine.words import GATES, Operation, Phase, State
-from engine.work.hook_opening import ACTION_OF
-from engine.work.transition_encoder import started_event
+from engine.work.nodes.hook_opening import ACTION_OF
+from engine.work.nodes.transition_encoder import started_event
 
 INSERT_STACK = """
 insert into stack (id, project, name, owner, version, traversal) values ($1, 'p', 's', 'me', 1, 2)

@@ -16,7 +16,7 @@ from engine.store.schema.routine_versions import routines
 from engine.store.traversals.advance import ADVANCE, WORK_COLUMNS, Work
 from engine.types.contract import Failed
 from engine.words import Json
-from engine.work.internal_error import NodeContext, bare_failure
+from engine.work.nodes.internal_error import NodeContext, bare_failure
 from tests.integration.database.test_statements import FOUND
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import ManualWorker

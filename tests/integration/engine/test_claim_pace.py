@@ -12,8 +12,8 @@ from engine.store.database import Database
 from engine.store.maintenance.processes import Process, report
 from engine.store.schema.upgrade import own_program
 from engine.types.contract import Call, Done, Outcome
-from engine.work import claim_pace
-from engine.work.claim_pace import ClaimPace
+from engine.work.nodes import claim_pace
+from engine.work.nodes.claim_pace import ClaimPace
 from tests.support.changes import thing
 from tests.support.idle_engine import idle_engine
 from tests.support.program import eventually, program, resource, template

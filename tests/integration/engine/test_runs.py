@@ -13,8 +13,8 @@ from engine.service import StackRequest
 from engine.store.database import Database
 from engine.store.traversals.advance import AdvanceResult, advance
 from engine.types.value import Value
-from engine.work import worker
-from engine.work.runs import LaterNodes, Runs
+from engine.work.nodes import worker
+from engine.work.nodes.runs import LaterNodes, Runs
 from tests.model.replay import RETRYING
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import LEASE, ONE_DAY, expire_leases_and_timers

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.store.database import Database
 from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.work.internal_error import NodeContext
-from engine.work.step_queue import StepQueue, WaitingStep
+from engine.work.nodes.internal_error import NodeContext
+from engine.work.nodes.step_queue import StepQueue, WaitingStep
 from tests.support.program import Http, Program, program, resource
 from tests.support.receiver import until
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from engine.work.node_runner import NodeRunner
+from engine.work.nodes.node_runner import NodeRunner
 from tests.support.program import Http, Json, Program, program, resource
 from tests.support.raising_type import Raising
 from tests.support.receiver import until
@@ -26,10 +26,10 @@ def create_other(run: Program) -> Http:
 @pytest.mark.parametrize(
     "target",
     [
-        "engine.work.step_queue.StepQueue.take",
-        "engine.work.worker.Worker._free_capacity",
-        "engine.work.worker.Worker._sleep",
-        "engine.work.worker.Worker._recover",
+        "engine.work.nodes.step_queue.StepQueue.take",
+        "engine.work.nodes.worker.Worker._free_capacity",
+        "engine.work.nodes.worker.Worker._sleep",
+        "engine.work.nodes.worker.Worker._recover",
     ],
 )
 async def test_the_loop_restarts_after_an_error(
@@ -49,7 +49,7 @@ async def test_the_loop_restarts_after_an_error(
             await run.create("before", {"a": SLOW})
             patch.setattr(target, fail)
             if target.endswith("_recover"):
-                patch.setattr("engine.work.worker.Worker._round", fail)
+                patch.setattr("engine.work.nodes.worker.Worker._round", fail)
             run.engine.wake()
             await until(lambda: len(failures(logs)) >= 1, target)
             for tenant in (run, create_other(run)):

@@ -13,7 +13,7 @@ from aiohttp import web
 from engine.errors import Unavailable
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, ResourceType, Stopped, Wait
-from engine.work.secret_propagation import WITHHELD_DETAILS
+from engine.work.nodes.secret_propagation import WITHHELD_DETAILS
 from hub.log import set_up_logging
 from tests.integration.amqp.conftest import running_client
 from tests.support.collected_output import CollectedOutput

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Stopped, Wait
-from engine.work.secret_propagation import REFUSED_ID
+from engine.work.nodes.secret_propagation import REFUSED_ID
 from tests.support.program import Json, Program
 from tests.support.secret_search import SecretSearch, rows_of
 

@@ -26,7 +26,7 @@ def test_the_hot_path_has_routines_statements_and_loops() -> None:
     found = digests(ROOT)
     for path in (
         "engine/store/routines/5_advance.sql", "engine/store/traversals/advance.py",
-        "engine/work/worker.py", "engine/node/machine.py", "channels/store/claim.py",
+        "engine/work/nodes/worker.py", "engine/node/machine.py", "channels/store/claim.py",
     ):  # fmt: skip
         assert path in found
 

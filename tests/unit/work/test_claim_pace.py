@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.work.claim_pace import MAX_PAUSE, MAX_SHARED_PAUSE, MAX_TURN, TURN, ClaimPace
+from engine.work.nodes.claim_pace import MAX_PAUSE, MAX_SHARED_PAUSE, MAX_TURN, TURN, ClaimPace
 
 SECONDS = st.floats(0, 100)
 COUNTS = st.integers(0, 1000)

@@ -11,8 +11,8 @@ from engine.store.traversals.traversal_credentials import scope
 from engine.types.contract import Done, Failed
 from engine.types.wait_conditions import wait_types
 from engine.words import Json, Operation
-from engine.work.operation_call import start
-from engine.work.prepare import PreparedNode
+from engine.work.nodes.operation_call import start
+from engine.work.nodes.prepare import PreparedNode
 from tests.unit.types.calls import SIGNAL_URLS
 from tests.unit.types.test_object_signals import HANDLE, InMemoryObjects
 from tests.unit.work.test_internal_error import ID, running

@@ -12,9 +12,9 @@ from engine.store.encryption.secret_values import EncryptedDocument
 from engine.store.traversals.advance import Claim, Work
 from engine.types.contract import Done
 from engine.words import GATES, Json, Operation, Phase, State
-from engine.work.internal_error import NodeContext, bare_failure
-from engine.work.job import Job, NodeInput, decide_step, node_of
-from engine.work.transition_encoder import Result
+from engine.work.nodes.internal_error import NodeContext, bare_failure
+from engine.work.nodes.job import Job, NodeInput, decide_step, node_of
+from engine.work.nodes.transition_encoder import Result
 
 ID = UUID(int=1)
 REASON = "internal error 7"

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from engine.work.lane_signal import LaneSignal
+from engine.work.nodes.lane_signal import LaneSignal
 
 FOREVER = 3600.0
 

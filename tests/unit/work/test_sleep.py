@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.work.worker import OVERDUE_SLEEP, sleep_seconds
+from engine.work.nodes.worker import OVERDUE_SLEEP, sleep_seconds
 
 
 @pytest.mark.parametrize(

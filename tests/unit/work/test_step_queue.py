@@ -6,7 +6,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from engine.store.traversals.advance import Claim
-from engine.work.step_queue import StepQueue, WaitingStep
+from engine.work.nodes.step_queue import StepQueue, WaitingStep
 
 #: Makes steps of one claim unequal.
 COUNTER = count()

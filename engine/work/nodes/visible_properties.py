@@ -10,8 +10,8 @@ from engine.hot.schema.properties import mask_as_map
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.traversals.advance import Work
 from engine.words import GATES, IN_PLACE_OPERATIONS, Direction, Json, Operation
-from engine.work.hook_opening import NotificationData
-from engine.work.prepare import Inputs, PreparedNode, masks_properties
+from engine.work.nodes.hook_opening import NotificationData
+from engine.work.nodes.prepare import Inputs, PreparedNode, masks_properties
 
 
 def notification_data(prepared: PreparedNode) -> NotificationData:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from engine.node.node import Claimed, OperationFailed
 from engine.store.connection import size_of
 from engine.words import Json, Operation
-from engine.work.job import NodeInput
-from engine.work.prepare import PreparedNode
-from engine.work.transition_encoder import Result
+from engine.work.nodes.job import NodeInput
+from engine.work.nodes.prepare import PreparedNode
+from engine.work.nodes.transition_encoder import Result
 
 #: Operations that write computed values. Others, above all delete, ignore the quota.
 _MEASURED = frozenset(

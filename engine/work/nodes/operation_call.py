@@ -44,13 +44,13 @@ from engine.types.contract import (
 )
 from engine.types.signal_urls import SignalUrls
 from engine.words import REPEATED, Json, Operation, point_of
-from engine.work.assertions import failed_postcondition
-from engine.work.job import NodeInput
-from engine.work.prepare import HIDDEN_REASON, PreparedNode, call_of, has_secrets
-from engine.work.refusals import denial_reason
-from engine.work.secret_propagation import redact, secret_of, without_secret_id
-from engine.work.transition_encoder import Result
-from engine.work.visible_properties import keeps_secrets, kept_view
+from engine.work.nodes.assertions import failed_postcondition
+from engine.work.nodes.job import NodeInput
+from engine.work.nodes.prepare import HIDDEN_REASON, PreparedNode, call_of, has_secrets
+from engine.work.nodes.refusals import denial_reason
+from engine.work.nodes.secret_propagation import redact, secret_of, without_secret_id
+from engine.work.nodes.transition_encoder import Result
+from engine.work.nodes.visible_properties import keeps_secrets, kept_view
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from engine.hot.evaluation.assertions import decode_assertions, failed_assertion
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.words import Json, Operation, Phase
-from engine.work.prepare import HIDDEN_REASON, Inputs, PreparedNode, has_secrets
-from engine.work.transition_encoder import Result
+from engine.work.nodes.prepare import HIDDEN_REASON, Inputs, PreparedNode, has_secrets
+from engine.work.nodes.transition_encoder import Result
 
 #: Operations that conditions are about.
 CHECKED: Final = frozenset({

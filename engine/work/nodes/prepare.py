@@ -51,7 +51,7 @@ from engine.words import (
     Status,
     TraversalState,
 )
-from engine.work.refusals import change_refusal, check_refusal
+from engine.work.nodes.refusals import change_refusal, check_refusal
 
 #: For types without signals.
 NO_SIGNAL_URL = SignalUrl()

@@ -22,11 +22,11 @@ from engine.store.connection import size_of
 from engine.store.traversals.advance import Work
 from engine.types.registry import TypeRegistry
 from engine.words import Json, State
-from engine.work.job import Job, NodeInput, decide_step, prepare_claim
-from engine.work.operation_call import OUTCOMES, RAISED, OperationRetries, judge, start
-from engine.work.prepare import PreparedNode
-from engine.work.resource_size import check_size, check_size_before
-from engine.work.transition_encoder import started_event
+from engine.work.nodes.job import Job, NodeInput, decide_step, prepare_claim
+from engine.work.nodes.operation_call import OUTCOMES, RAISED, OperationRetries, judge, start
+from engine.work.nodes.prepare import PreparedNode
+from engine.work.nodes.resource_size import check_size, check_size_before
+from engine.work.nodes.transition_encoder import started_event
 
 #: Seconds that the runs of one claim may take. Meanwhile, the process does nothing else.
 RUN_SECONDS = 0.05

@@ -41,13 +41,13 @@ from engine.tracing import Tracer
 from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json
-from engine.work.claim_pace import ClaimPace
-from engine.work.internal_error import report
-from engine.work.lane_signal import LaneSignal
-from engine.work.node_runner import NodeRunner, RunnerSettings
-from engine.work.operation_call import Exchange, OperationRetries, RunNestedOperation
-from engine.work.runs import RUN_SECONDS, LaterNodes
-from engine.work.step_queue import StepQueue, WaitingStep
+from engine.work.nodes.claim_pace import ClaimPace
+from engine.work.nodes.internal_error import report
+from engine.work.nodes.lane_signal import LaneSignal
+from engine.work.nodes.node_runner import NodeRunner, RunnerSettings
+from engine.work.nodes.operation_call import Exchange, OperationRetries, RunNestedOperation
+from engine.work.nodes.runs import RUN_SECONDS, LaterNodes
+from engine.work.nodes.step_queue import StepQueue, WaitingStep
 from engine.work.worker_metrics import WorkerMetrics
 
 log: FilteringBoundLogger = structlog.get_logger()

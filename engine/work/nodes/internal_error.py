@@ -20,12 +20,12 @@ from engine.store.connection import size_of
 from engine.store.traversals.advance import Work
 from engine.types.contract import Outcome
 from engine.words import Json, Operation, Phase, ResourceAction, State, Status
-from engine.work.hook_opening import ACTION_OF
-from engine.work.job import Job, NodeInput, decide_step
-from engine.work.operation_call import RAISED
-from engine.work.prepare import PreparedNode
-from engine.work.transition_encoder import Result, name_key
-from engine.work.visible_properties import kept_view
+from engine.work.nodes.hook_opening import ACTION_OF
+from engine.work.nodes.job import Job, NodeInput, decide_step
+from engine.work.nodes.operation_call import RAISED
+from engine.work.nodes.prepare import PreparedNode
+from engine.work.nodes.transition_encoder import Result, name_key
+from engine.work.nodes.visible_properties import kept_view
 
 log: FilteringBoundLogger = structlog.get_logger()
 

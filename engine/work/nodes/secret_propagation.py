@@ -13,8 +13,8 @@ from engine.store.traversals.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
 from engine.types.text_cleaning import mask_secrets
 from engine.words import IN_PLACE_OPERATIONS, Json, Operation
-from engine.work.prepare import PreparedNode, call_of
-from engine.work.visible_properties import keeps_secrets, kept_view, mask_properties
+from engine.work.nodes.prepare import PreparedNode, call_of
+from engine.work.nodes.visible_properties import keeps_secrets, kept_view, mask_properties
 
 
 def secret_of(prepared: PreparedNode, done: Done, reference: str, shown: Json) -> list[str]:

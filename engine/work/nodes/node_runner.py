@@ -33,9 +33,9 @@ from engine.types.contract import Outcome
 from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json, State
-from engine.work.internal_error import NodeContext, bare_failure, fail, report
-from engine.work.job import Job, NodeInput, decide_again, decide_step, prepare_claim
-from engine.work.operation_call import (
+from engine.work.nodes.internal_error import NodeContext, bare_failure, fail, report
+from engine.work.nodes.job import Job, NodeInput, decide_again, decide_step, prepare_claim
+from engine.work.nodes.operation_call import (
     OUTCOMES,
     RAISED,
     Exchange,
@@ -44,10 +44,10 @@ from engine.work.operation_call import (
     judge,
     start,
 )
-from engine.work.prepare import PreparedNode
-from engine.work.resource_size import check_size, check_size_before
-from engine.work.runs import LaterNodes, LaterStep, Runs
-from engine.work.step_queue import StepOrigin, StepQueue, WaitingStep
+from engine.work.nodes.prepare import PreparedNode
+from engine.work.nodes.resource_size import check_size, check_size_before
+from engine.work.nodes.runs import LaterNodes, LaterStep, Runs
+from engine.work.nodes.step_queue import StepOrigin, StepQueue, WaitingStep
 from engine.work.worker_metrics import WorkerMetrics, outcome_of, report_step
 
 log: FilteringBoundLogger = structlog.get_logger()

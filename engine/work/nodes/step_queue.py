@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from engine.store.traversals.advance import BATCH_BYTES, Claim, Work
 from engine.words import Json
-from engine.work.internal_error import NodeContext
-from engine.work.job import Job, NodeInput
-from engine.work.runs import LaterStep
+from engine.work.nodes.internal_error import NodeContext
+from engine.work.nodes.job import Job, NodeInput
+from engine.work.nodes.runs import LaterStep
 
 
 class StepOrigin(NamedTuple):

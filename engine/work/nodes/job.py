@@ -26,12 +26,12 @@ from engine.node.node import (
 from engine.store.traversals.advance import RefusedStep, Work
 from engine.types.registry import TypeRegistry
 from engine.words import Direction, Json, Operation, Phase, State, StepMode, TraversalState
-from engine.work.assertions import failed_precondition
-from engine.work.hook_opening import NotificationData
-from engine.work.prepare import PreparedNode, UnresolvedProperties, prepare
-from engine.work.secret_propagation import public_secret_reason, secret_unchanged
-from engine.work.transition_encoder import Result, write_step
-from engine.work.visible_properties import keeps_secrets, kept_view, notification_data
+from engine.work.nodes.assertions import failed_precondition
+from engine.work.nodes.hook_opening import NotificationData
+from engine.work.nodes.prepare import PreparedNode, UnresolvedProperties, prepare
+from engine.work.nodes.secret_propagation import public_secret_reason, secret_unchanged
+from engine.work.nodes.transition_encoder import Result, write_step
+from engine.work.nodes.visible_properties import keeps_secrets, kept_view, notification_data
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -43,7 +43,7 @@ from engine.words import (
     ResourceAction,
     Status,
 )
-from engine.work.hook_opening import (
+from engine.work.nodes.hook_opening import (
     ACTION_OF,
     CURRENT_ACTION_OF,
     HookContext,

@@ -1,7 +1,7 @@
 """The rules that refuse an operation when its node executes: protection, restrictions, immutable
 properties, checks of resources that do not exist or have failed.
 
-`engine.work.prepare` applies them, and previews use them.
+`engine.work.nodes.prepare` applies them, and previews use them.
 """
 
 from collections.abc import Collection

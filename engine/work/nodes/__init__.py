@@ -1,0 +1,1 @@
+"""The worker: it claims nodes, executes them, and writes their steps."""
