@@ -620,9 +620,10 @@ class Hooks(TypedDict):
 
 
 class IdMatch(TypedDict):
-    """`name` of a hook is its place, such as `web:db:pre-create`."""
+    """`name` of a hook is its place, such as `web:db:pre-create`; of a subscription its channel,
+    and of a delivery the type of its event."""
 
-    kind: Literal["stack", "hook"]
+    kind: Literal["stack", "hook", "subscription", "delivery"]
     id: str
     name: str
 

@@ -10,11 +10,15 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
+from engine.errors import HeadgateError
+from engine.words import uuid_or_none
+from hub.cli.client import is_prefix
 from hub.cli.context import print_result, run_offline, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import OfflineOptions, with_options
 
 if TYPE_CHECKING:
+    from engine.store.connection import Connection
     from hub.settings.settings import Settings
 
 Json = Any
@@ -24,14 +28,24 @@ app = typer.Typer()
 _ENTRY = re.compile(r"([1-9]\d{0,8}):([0-9a-f]{64})")
 
 
+def id_or_prefix(text: str) -> str:
+    """Check the ID of a stack, or the beginning of one. Raises typer's usage error."""
+    if uuid_or_none(text) is None and not is_prefix(text):
+        raise typer.BadParameter(f'"{text}" is neither an ID nor at least 4 characters of one')
+    return text
+
+
 @app.command()
 @with_options
 def verify_audit(
     offline: OfflineOptions,
     stack: Annotated[
-        UUID | None,
+        str | None,
         typer.Argument(
-            metavar="STACK_ID", help="ID of a stack, which may be deleted. Default: all stacks."
+            metavar="STACK_ID",
+            help="ID of a stack, or a unique prefix of it. The stack may be deleted. Default: all"
+            " stacks.",
+            parser=id_or_prefix,
         ),
     ] = None,
     expect: Annotated[
@@ -107,7 +121,7 @@ def audit_key(offline: OfflineOptions) -> None:
 
 async def _verify(
     settings: "Settings",
-    stack: UUID | None,
+    stack: str | None,
     entry: Entry | None,
     signed: list[Path],
     public_keys: list[Path],
@@ -133,19 +147,37 @@ async def _verify(
     if checkpoints:
         fault = first_fault(checkpoints, read_public(public_keys or [audit.key_path(directory)]))
     async with open_offline(settings.database) as conn:
-        if stack is None:
+        stack_id = None if stack is None else await _find_stack(conn, stack)
+        if stack_id is None:
             found = await check_all_logs(conn)
         else:
             known = KnownEntry(*entry) if entry else None
-            found = [await check_log(conn, stack, known)]
+            found = [await check_log(conn, stack_id, known)]
         found = await check_heads(conn, found, checkpoints, settings.retention.audit_logs)
-        if stack is not None:
-            found = [one for one in found if one.stack_id == stack]
+        if stack_id is not None:
+            found = [one for one in found if one.stack_id == stack_id]
         projects = await count_projects(conn, [one.stack_id for one in found])
     results = [asdict(one) | {"stack_id": str(one.stack_id)} for one in found]
     if checkpoints:
         results.append({"checkpoints": len(checkpoints), "error": fault})
     return results, projects
+
+
+async def _find_stack(conn: "Connection", text: str) -> UUID:
+    """A stack with an audit log, by the beginning of its ID. Raises HeadgateError."""
+    from engine.store.audit.audit_log import stacks_with_log
+
+    if (stack_id := uuid_or_none(text)) is not None:
+        return stack_id
+    found = [one for one in await stacks_with_log(conn) if str(one).startswith(text.lower())]
+    if len(found) == 1:
+        return found[0]
+    several = f"is the beginning of {len(found)} IDs: {', '.join(map(str, found[:5]))}"
+    raise HeadgateError(
+        several if found else "no stack with an audit log has an ID that begins with it",
+        place=text,
+        remedy="Write more of the ID." if found else "`headgate admin verify-audit` lists them.",
+    )
 
 
 def read_entry(text: str) -> Entry:

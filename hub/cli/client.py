@@ -87,13 +87,13 @@ def is_prefix(text: str) -> bool:
 
 
 async def find_id(client: ApiClient, kind: str, prefix: str) -> str | None:
-    """The ID of the one stack or hook of the project with this prefix; None: there is none. Raises
-    RequestError, which lists all if there are several. kind: ``stack`` or ``hook``."""
+    """The ID of the one object of the project with this prefix; None: there is none. Raises
+    RequestError, which lists all if there are several. kind: as in the API."""
     query = {"prefix": prefix, "kind": kind}
     found: list[Json] = (await client.call("GET", url_path("ids"), query=query))["ids"]
     if len(found) > 1:
         several = ", ".join(f"{one['id']} ({one['name']})" for one in found)
-        reason = f'"{prefix}" is the beginning of several IDs of {kind}s: {several}'
+        reason = f'"{prefix}" is the beginning of the ID of more than one {kind}: {several}'
         raise RequestError(404, f"{reason}; write more of it")
     return found[0]["id"] if found else None
 
@@ -121,10 +121,32 @@ async def list_stacks(
 
 async def find_subscription(client: ApiClient, which: str) -> Json:
     """A subscription by its ID or a unique prefix of it. Raises RequestError."""
-    if is_prefix(which):
-        found = (await client.call("GET", url_path("subscriptions")))["subscriptions"]
-        return select_by_id(found, which, "subscription", "headgate subscription list")
-    return await client.call("GET", url_path("subscriptions", which))
+    listing = "headgate subscription list"
+    subscription_id = await whole_id(client, "subscription", which, listing)
+    return await client.call("GET", url_path("subscriptions", subscription_id))
+
+
+async def whole_id(client: ApiClient, kind: str, text: str, listing: str) -> str:
+    """The ID with this prefix; a text that is none as it is. kind: as in the API. listing: the
+    command that shows the IDs. Raises RequestError."""
+    if not is_prefix(text):
+        return text
+    found = await find_id(client, kind, text)
+    if found is None:
+        raise _no_object(kind, text, listing)
+    return found
+
+
+def _no_object(noun: str, which: str, listing: str) -> RequestError:
+    return RequestError(404, f'no {noun} with the ID "{which}"; see `{listing}`')
+
+
+async def select_stack(client: ApiClient, name: str | None) -> str | None:
+    """The name or the ID of a stack, for the server to select by: an ID in place of a prefix of it.
+    Raises RequestError."""
+    if name is None or not is_prefix(name):
+        return name
+    return str((await find_stack(client, name))["id"])
 
 
 def starting_with(found: Sequence[Json], prefix: str) -> list[Json]:
@@ -139,7 +161,7 @@ def select_by_id(found: Sequence[Json], which: str, noun: str, listing: str) -> 
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        raise RequestError(404, f'no {noun} with the ID "{which}"; see `{listing}`')
+        raise _no_object(noun, which, listing)
     ids = ", ".join(one["id"] for one in matching[:5])
     reason = f'"{which}" is the beginning of {len(matching)} IDs: {ids}'
     raise RequestError(404, f"{reason}; write more of it")

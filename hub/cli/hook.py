@@ -13,7 +13,14 @@ from headgate.client import PAGE_SIZE
 from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import options, output, tables
-from hub.cli.client import ApiClient, find_id, is_prefix, list_waiting_hooks, read_pages
+from hub.cli.client import (
+    ApiClient,
+    find_id,
+    is_prefix,
+    list_waiting_hooks,
+    read_pages,
+    select_stack,
+)
 from hub.cli.completion import complete_hooks, complete_stacks
 from hub.cli.confirmation import confirm, format_count
 from hub.cli.context import ask, err, print_result, stop
@@ -62,8 +69,9 @@ class SelectionOptions(OptionGroup):
     stack: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="All waiting hooks of this stack and its nested stacks.",
+            metavar="STACK",
+            help="All waiting hooks of this stack and its nested stacks: name, ID, or unique prefix"
+            " of its ID.",
             autocompletion=complete_stacks,
         ),
     ] = None
@@ -128,7 +136,10 @@ def list_(
     stack: Annotated[
         str | None,
         typer.Option(
-            help="Only hooks of this stack and its nested stacks.", autocompletion=complete_stacks
+            metavar="STACK",
+            help="Only hooks of this stack and its nested stacks: name, ID, or unique prefix of its"
+            " ID.",
+            autocompletion=complete_stacks,
         ),
     ] = None,
     at: Annotated[
@@ -159,7 +170,6 @@ def list_(
     # Hooks of dry-run rules never wait.
     state = state or ("all" if dry else "waiting")
     filters = {
-        "limit": "1000",
         "state": None if state == "all" else state,
         "stack": stack,
         "path": at,
@@ -168,9 +178,7 @@ def list_(
         "mine": "true" if mine else None,
         "dry": None if dry is None else str(dry).lower(),
     }
-    query = {name: value for name, value in filters.items() if value is not None}
-    path = url_path("hooks")
-    hooks = ask(server, lambda client: read_pages(client, path, "hooks", query, limit=limit))
+    hooks = ask(server, lambda client: _read_hooks(client, filters, limit))
     rows = [output.hook_row(hook) for hook in hooks]
     print_result(hooks, server.format, lambda: output.table(rows, output.HOOK_COLUMNS))
 
@@ -380,8 +388,8 @@ def _answer_all(
     server: ServerOptions, selection: SelectionOptions, body: Mapping[str, Json]
 ) -> None:
     """List the hooks, ask once, and answer each. The exit code is 1 if an answer was refused."""
-    query = {"state": "waiting", "limit": str(PAGE_SIZE), **selection.filters}
-    hooks = ask(server, lambda client: read_pages(client, url_path("hooks"), "hooks", query))
+    filters = {"state": "waiting", **selection.filters}
+    hooks = ask(server, lambda client: _read_hooks(client, filters))
     if not hooks:
         stop("no waiting hook matches; see `headgate hook list`", ExitCode.ERROR)
     if not selection.yes:
@@ -401,6 +409,16 @@ def _answer_all(
     refused = sum("error" in one for one in answered)
     if refused:
         stop(f"{refused} of {format_count(len(hooks), 'answer')} were refused", ExitCode.ERROR)
+
+
+async def _read_hooks(
+    client: ApiClient, filters: Mapping[str, str | None], limit: int | None = None
+) -> list[Json]:
+    """filters: query parameters; None: not sent. The stack may be a prefix of an ID."""
+    sent = {**filters, "stack": await select_stack(client, filters.get("stack"))}
+    query = {name: value for name, value in sent.items() if value is not None}
+    query["limit"] = str(PAGE_SIZE)
+    return await read_pages(client, url_path("hooks"), "hooks", query, limit=limit)
 
 
 async def _signal(client: ApiClient, hook: Json, body: Mapping[str, Json]) -> Json:

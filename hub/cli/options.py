@@ -220,13 +220,9 @@ class OfflineOptions(PrintOptions):
     ] = None
 
 
+STACK_HELP = "Name of the stack, its ID, or a unique prefix of its ID."
 Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="STACK",
-        help="Name of the stack, its ID, or a unique prefix of its ID.",
-        autocompletion=complete_stacks,
-    ),
+    str, typer.Argument(metavar="STACK", help=STACK_HELP, autocompletion=complete_stacks)
 ]
 NestedDepth = Annotated[
     int,

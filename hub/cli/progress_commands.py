@@ -30,9 +30,7 @@ def watch_(
     server: ServerOptions,
     stack: Annotated[
         str | None,
-        typer.Argument(
-            metavar="STACK", help="Name or ID of the stack.", autocompletion=complete_stacks
-        ),
+        typer.Argument(metavar="STACK", help=options.STACK_HELP, autocompletion=complete_stacks),
     ] = None,
     forward_to: Annotated[
         str | None,

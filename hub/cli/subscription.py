@@ -8,7 +8,7 @@ import typer
 
 from headgate.connection import url_path
 from hub.cli import options, output, tables
-from hub.cli.client import ApiClient, find_subscription
+from hub.cli.client import ApiClient, find_subscription, whole_id
 from hub.cli.completion import complete_subscriptions
 from hub.cli.confirmation import confirm
 from hub.cli.context import ask, print_result, stop
@@ -325,7 +325,10 @@ def redeliver(
     server: ServerOptions,
     which: Id,
     delivery: Annotated[
-        str | None, typer.Option(metavar="ID", help="Resend this delivery.")
+        str | None,
+        typer.Option(
+            metavar="ID", help="Resend this delivery: its ID, or a unique prefix of the ID."
+        ),
     ] = None,
     since: Annotated[
         str | None,
@@ -338,7 +341,16 @@ def redeliver(
     """Resend deliveries."""
     if (delivery is not None) + (since is not None) + dead != 1:
         stop("use exactly one of --delivery, --since and --dead", ExitCode.USAGE)
-    choices = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
-    body = {name: value for name, value in choices.items() if value is not None}
-    result = _call(server, "POST", which, "redeliver", body=body)
+
+    async def work(client: ApiClient) -> Json:
+        subscription = (await find_subscription(client, which))["id"]
+        choices = {"since": since, "state": "dead" if dead else None}
+        if delivery is not None:
+            listing = f"headgate subscription deliveries {subscription}"
+            choices["delivery"] = await whole_id(client, "delivery", delivery, listing)
+        body = {name: value for name, value in choices.items() if value is not None}
+        path = url_path("subscriptions", subscription, "redeliver")
+        return await client.call("POST", path, body=body)
+
+    result = ask(server, work)
     print_result(result, server.format, lambda: output.fields(result, ("redelivered",)))

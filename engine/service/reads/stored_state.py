@@ -107,7 +107,7 @@ class Reads:
     async def ids_with_prefix(
         self, project: str, kind: str, ids: tuple[UUID, UUID]
     ) -> list[IdMatch]:
-        """The stacks or hooks whose ID is between two. kind: ``stack`` or ``hook``."""
+        """The objects of a kind whose ID is between two."""
         async with self._database.connection() as conn:
             return await read_ids_with_prefix(conn, project, kind, ids)
 

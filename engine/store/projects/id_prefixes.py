@@ -1,4 +1,4 @@
-"""Finds stacks and hooks of a project by the beginning of their ID: one range of an index each."""
+"""Finds objects of a project by the beginning of their ID: one range of an index each."""
 
 import re
 from collections.abc import Mapping
@@ -24,13 +24,29 @@ select h.id, concat_ws(':', coalesce(r.name, s.name), nullif(h.path, ''), h.poin
   left join stack r on r.id = s.root_id
  order by h.id
 """
-STATEMENTS: Mapping[str, str] = {"stack": STACKS_WITH_PREFIX, "hook": HOOKS_WITH_PREFIX}
+SUBSCRIPTIONS_WITH_PREFIX = """
+select id, concat_ws(' ', channel, nullif(name, '')) as name from subscription
+ where id between $2 and $3 and project = $1
+ order by id limit $4
+"""
+DELIVERIES_WITH_PREFIX = """
+select id, type as name from delivery
+ where id between $2 and $3 and project = $1
+ order by id limit $4
+"""
+STATEMENTS: Mapping[str, str] = {
+    "stack": STACKS_WITH_PREFIX,
+    "hook": HOOKS_WITH_PREFIX,
+    "subscription": SUBSCRIPTIONS_WITH_PREFIX,
+    "delivery": DELIVERIES_WITH_PREFIX,
+}
 _DIGITS = re.compile(r"[0-9a-f-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class IdMatch:
-    """name: of a stack; of a hook, its place: ``web:db:pre-create``."""
+    """name: of a stack; of a hook, its place: ``web:db:pre-create``; the channel of a subscription;
+    the type of the event of a delivery."""
 
     id: UUID
     name: str

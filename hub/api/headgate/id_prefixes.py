@@ -39,7 +39,7 @@ def _invalid_prefix(value: str) -> Refusal | None:
 
 ROUTES = (
     Route("GET", "/v1/{project}/ids", show,
-          "Stacks and hooks whose ID has a prefix, at most 10 of each", "stacks",
+          "Objects whose ID has a prefix, at most 10 of each kind", "stacks",
           query={
               "prefix": QueryParameter(
                   f"at least {MIN_PREFIX} characters of the ID", _invalid_prefix, required=True

@@ -295,11 +295,12 @@ class Overview(TypedDict):
     counts: StackCounts | None
 
 
-IdKind = Literal["stack", "hook"]
+IdKind = Literal["stack", "hook", "subscription", "delivery"]
 
 
 class IdMatch(TypedDict):
-    """`name` of a hook is its place, such as `web:db:pre-create`."""
+    """`name` of a hook is its place, such as `web:db:pre-create`; of a subscription its channel,
+    and of a delivery the type of its event."""
 
     kind: IdKind
     id: Uuid

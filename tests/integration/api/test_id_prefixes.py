@@ -1,4 +1,4 @@
-"""Stacks and hooks by a prefix of their ID."""
+"""Objects by a prefix of their ID."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ import pytest
 from engine.store.projects.id_prefixes import MAX_MATCHES, range_of_ids, read_ids_with_prefix
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import until_deleted
-from tests.support.program import Json, Program, resource
+from tests.support.program import Json, Program, eventually, resource
 
 WAITING = {"hooks": [{"at": "web/two", "on": ["pre-create"]}]}
 
@@ -46,6 +46,27 @@ async def test_a_hook_is_found_with_its_place_also_an_answered_one(in_own_projec
     assert await found(run, hook["id"][:8]) == [expected]
     run.project = f"{run.project}-other"
     assert await found(run, hook["id"]) == []
+
+
+async def test_a_subscription_and_its_deliveries_are_found(in_own_project: Program) -> None:
+    run = in_own_project
+    body = {"target": "http://127.0.0.1:9/", "types": ["OS::*"]}
+    status, subscription = await run.call("POST", "/subscriptions", body)
+    assert status == 201, subscription
+    expected = {"kind": "subscription", "id": subscription["id"], "name": "webhook"}
+    assert await found(run, subscription["id"][:8]) == [expected]
+    await run.create("shop", {"a": resource()})
+
+    async def deliveries() -> list[Json]:
+        _, page = await run.call("GET", f"/subscriptions/{subscription['id']}/deliveries")
+        return list(page["deliveries"])
+
+    (delivery, *_) = await eventually(deliveries)
+    expected = {"kind": "delivery", "id": delivery["id"], "name": delivery["type"]}
+    assert await found(run, delivery["id"][:8]) == [expected]
+    assert await found(run, delivery["id"], "&kind=subscription") == []
+    run.project = f"{run.project}-other"
+    assert await found(run, delivery["id"]) == await found(run, subscription["id"]) == []
 
 
 @pytest.mark.parametrize(

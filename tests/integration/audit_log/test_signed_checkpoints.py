@@ -171,3 +171,30 @@ async def test_a_server_signs_checkpoints_and_sends_an_event(
         (line,) = read_checkpoints([log_file])
         assert data["signature"] == line.signature
         assert verify(url, key_file, log_file)[0] == 0
+
+
+COPY = """
+insert into decision
+select (jsonb_populate_record(null::decision, to_jsonb(d) || jsonb_build_object('stack_id', $2::uuid))).*
+  from decision d where stack_id = $1
+"""
+
+
+async def test_one_log_is_verified_by_a_prefix_of_the_id_of_its_stack(
+    running: Program, database_url: str, key_file: Path, log_file: Path
+) -> None:
+    stack_id, other = (
+        await create_and_answer(running, "one"),
+        await create_and_answer(running, "other"),
+    )
+    async with running.database.connection() as conn:
+        await sign(conn, key_file, log_file)
+        code, output = verify(database_url, key_file, log_file, str(stack_id)[:13].upper())
+        assert code == 0 and f"{stack_id}  ok 1 entry" in output and str(other) not in output
+        similar = UUID(f"{str(stack_id)[:13]}{str(UUID(int=0))[13:]}")
+        await conn.execute(COPY, stack_id, similar)
+    code, output = verify(database_url, key_file, log_file, str(stack_id)[:13])
+    assert code == 1 and "is the beginning of 2 IDs" in output
+    assert str(stack_id) in output and str(similar) in output
+    code, output = verify(database_url, key_file, log_file, str(UUID(int=1))[:13])
+    assert code == 1 and "no stack with an audit log has an ID that begins with it" in output

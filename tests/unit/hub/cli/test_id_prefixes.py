@@ -98,12 +98,20 @@ async def test_a_prefix_that_no_id_has_is_the_error_about_the_name() -> None:
             await find(client, "3f2a")
 
 
-async def test_a_subscription_is_found_among_those_of_the_project() -> None:
-    subscriptions = {"subscriptions": [{"id": ID}, {"id": OTHER}]}
-    async with (
-        running_stub(answer_with({"subscriptions": subscriptions})) as stub,
-        ApiClient(stub.url, "p") as client,
-    ):
-        assert (await find_subscription(client, OTHER[:35]))["id"] == OTHER
-        with pytest.raises(RequestError, match=f"2 IDs: {ID}, {OTHER}"):
+async def test_one_request_finds_a_subscription_by_its_prefix() -> None:
+    found: list[Json] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/ids"):
+            return web.json_response({"ids": found})
+        return await answer_with({ID: {"id": ID}})(request)
+
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
+        with pytest.raises(RequestError, match=r"no subscription .*`headgate subscription list`"):
+            await find_subscription(client, "3f2a")
+        found.append({"kind": "subscription", "id": ID, "name": "webhook"})
+        assert (await find_subscription(client, "3f2a"))["id"] == ID
+        assert len(stub.seen) == 3
+        found.append({"kind": "subscription", "id": OTHER, "name": "email"})
+        with pytest.raises(RequestError, match=re.escape(f"{ID} (webhook), {OTHER} (email)")):
             await find_subscription(client, "3f2a")

@@ -149,7 +149,7 @@ async def test_the_options_of_the_server_are_used() -> None:
         (["hook", "progress", "x", "--extend", "soon"], "90s, 30m or 2h"),
         (["hook", "run", "x", "--data", "a=1", "--data-file", "y"], "use either"),
         (["hook", "list", "--user", "a\nb"], "the name contains control characters"),
-        (["admin", "verify-audit", "x"], "UUID"),
+        (["admin", "verify-audit", "3f2"], "at least 4 characters"),
         (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "needs the ID"),
         (["admin", "verify-audit", str(UUID(int=1)), "--expect", "0:a"], "NUMBER:HASH"),
         (["admin", "purge", "--older-than", "soon"], "90s, 30m or 2h"),
