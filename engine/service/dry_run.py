@@ -156,7 +156,7 @@ class DryRun:
     ) -> Blueprint:
         """The blueprint of a stack that does not exist yet: it has no id. conn: of the caller's
         transaction, if it has one."""
-        return await self._traversals.build(
+        return await self._traversals.blueprints.build(
             request, None, project=project, stack_id=None, name=request.name, conn=conn
         )
 
@@ -171,7 +171,9 @@ class DryRun:
         """
         async with self._database.rollback_only() as conn:
             before = await read_template(conn, stack.id, stack.version)
-            blueprint = await self._traversals.build_for(stack, request, before, conn=conn)
+            blueprint = await self._traversals.blueprints.build_for(
+                stack, request, before, conn=conn
+            )
             warned.warn_all(blueprint.warnings)
             await check_sources(conn, stack.id, blueprint.stack_outputs)
             renames = bool(await self._moves.of_template(conn, stack.id, request, blueprint))
@@ -186,10 +188,12 @@ class DryRun:
             if request.converge:
                 if stack.root_id is not None:
                     await self._traversals.lock_root(conn, project, stack.id, "updated")  # raises
-                selected = await self._traversals.select_defined(request, blueprint, project)
+                selected = await self._traversals.planner.select_defined(
+                    request, blueprint, project
+                )
                 marks = await read_repairs(conn, stack.id, selected)
             current = await _read_state(conn, stack.id, blueprint, marks)
-            desired = await self._traversals.desired_by_update(
+            desired = await self._traversals.planner.desired_by_update(
                 project,
                 request,
                 blueprint,
@@ -245,7 +249,7 @@ class DryRun:
     ) -> Preview:
         blueprint, registry = desired.blueprint, self._traversals.registry
         existing = desired.current.rows
-        planned, warnings = await self._traversals.plan_update(desired, target.project)
+        planned, warnings = await self._traversals.planner.plan_update(desired, target.project)
         definition, restricted = (
             blueprint.definition,
             blueprint.environment.registry.restrictions_of,
@@ -308,7 +312,7 @@ class DryRun:
             return await self._traversals.thread_pool(work, owner.stack.project)
 
         read = partial(
-            self._traversals.read_stack_outputs,
+            self._traversals.blueprints.read_stack_outputs,
             project=target.project,
             stack_id=desired.stack_id,
             conn=conn,
@@ -400,7 +404,7 @@ class DryRun:
         target = parent.nested_context(one.name, child.name, child.id)
         existing = [target.marks.mark(row) for row in await read_existing(conn, child.id)]
         found = await read_nested_stacks(conn, child.id)
-        planned = await self._traversals.plan_delete(
+        planned = await self._traversals.planner.plan_delete(
             conn, target.project, child.id, target.path, existing if one.kind == "deleted" else []
         )
         rows = [

@@ -128,7 +128,9 @@ class Engine:
         self, project: str, wanted: Collection[OutputName]
     ) -> Mapping[OutputName, StackOutput]:
         """Outputs of other stacks, for a template that is validated."""
-        return await self._traversals.read_stack_outputs(wanted, project=project, stack_id=None)
+        return await self._traversals.blueprints.read_stack_outputs(
+            wanted, project=project, stack_id=None
+        )
 
     async def dependencies(self, stack: StackRecord) -> Dependencies:
         """The stacks that a stack reads outputs of, and those that read its outputs."""

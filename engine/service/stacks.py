@@ -92,7 +92,7 @@ class Stacks:
         """
         check_name(request.name)
         stack_id = self._traversals.new_id()
-        blueprint = await self._traversals.build(
+        blueprint = await self._traversals.blueprints.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         if warned is not None:
@@ -232,7 +232,9 @@ class Stacks:
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
             chosen = repair.make_filter(blueprint.definition) if repair else None
             if request.converge:
-                selected = await self._traversals.select_defined(request, blueprint, project)
+                selected = await self._traversals.planner.select_defined(
+                    request, blueprint, project
+                )
                 drifted = repair.names if repair else selected
                 of = repair.resources if repair else None
                 repaired = await repair_drift(conn, stack_id, drifted, of)
@@ -249,7 +251,7 @@ class Stacks:
                 timeout_mins=request.timeout_mins,
                 disable_rollback=request.disable_rollback,
             )
-            desired = await self._traversals.desired_by_update(
+            desired = await self._traversals.planner.desired_by_update(
                 project,
                 request,
                 blueprint,

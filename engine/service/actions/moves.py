@@ -183,7 +183,7 @@ class Moves:
         left = without_resources(stored.template, names)
         request = StackRequest(template=left, existing=True, requested_by=by)
         try:
-            blueprint = await self._traversals.build_for(
+            blueprint = await self._traversals.blueprints.build_for(
                 locked, request, stored, conn=conn, known=stored.read_outputs()
             )
         except Invalid as error:

@@ -85,7 +85,7 @@ class Scaling:
         nested = None
         if locked.path:
             nested = NestedPlace(locked.path_names, await read_parent_rules(conn, locked.id))
-        blueprint = await self._traversals.build_for(
+        blueprint = await self._traversals.blueprints.build_for(
             locked, request, stored, nested, conn=conn, known=stored.read_outputs()
         )
         wanted = blueprint.definition.resources

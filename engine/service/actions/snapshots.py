@@ -117,7 +117,7 @@ class Snapshots:
                 raise _not_supported(f"Snapshot is {found.status}, it cannot be restored")
             stored = await read_template(conn, stack_id, found.version)
             request = StackRequest(existing=True, requested_by=by)
-            blueprint = await self._traversals.build_for(
+            blueprint = await self._traversals.blueprints.build_for(
                 locked, request, stored, conn=conn, known=stored.read_outputs()
             )
             names = blueprint.definition.resources

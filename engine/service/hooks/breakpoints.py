@@ -289,7 +289,7 @@ class LiveBreakpoints:
         if locked.path or not any("/" in pattern for pattern in patterns):
             return known
         stored = await read_template(conn, locked.id, locked.version)
-        blueprint = await self._traversals.build_for(
+        blueprint = await self._traversals.blueprints.build_for(
             locked, StackRequest(existing=True), stored, conn=conn, known=stored.read_outputs()
         )
         return merge_trees(known, declared_tree(blueprint.definition, lookup))

@@ -251,7 +251,7 @@ async def _start_rollback(
     version: int,
 ) -> None:
     stored = await read_template(conn, ended.stack_id, reached or ending.version)
-    blueprint = await traversals.build(
+    blueprint = await traversals.blueprints.build(
         StackRequest(template=empty_template(stored.template))
         if reached is None
         else StackRequest(existing=True),

@@ -322,7 +322,9 @@ class NestedStacks:
             )
 
         read = partial(
-            self._traversals.read_stack_outputs, project=work.project, stack_id=work.key.stack_id
+            self._traversals.blueprints.read_stack_outputs,
+            project=work.project,
+            stack_id=work.key.stack_id,
         )
         # What the parent has read does not change during its traversal.
         blueprint = await with_stack_outputs(define, read, parent.read_outputs())

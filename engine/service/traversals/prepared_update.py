@@ -62,7 +62,7 @@ class UpdateBuilder:
                 stored = await find_template(conn, stack_id, stack.version)
                 if stored is None:  # deleted since the stack was read
                     return None
-        blueprint = await self._traversals.build_for(stack, request, stored)
+        blueprint = await self._traversals.blueprints.build_for(stack, request, stored)
         warned.warn_all(blueprint.warnings)
         results = await self._external_validation.validate(
             blueprint.definition, project, request.credential
@@ -85,7 +85,7 @@ class UpdateBuilder:
         stored = None
         if request.uses_stored:
             stored = await read_template(conn, locked.id, locked.version)
-        blueprint = await self._traversals.build_for(locked, request, stored, conn=conn)
+        blueprint = await self._traversals.blueprints.build_for(locked, request, stored, conn=conn)
         await self._external_validation.validate_locked(
             conn,
             blueprint.definition,

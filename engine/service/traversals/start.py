@@ -4,22 +4,18 @@ All methods that take a connection run in the caller's transaction, which has lo
 row.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, as_errors
-from engine.hooks.operator import always, operator_declarations
+from engine.errors import Conflict, Finding, Findings
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule, encode_rules
 from engine.hooks.rule_reader import Declaration
-from engine.hot.definition.reuse import NONE_REUSABLE
-from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
 from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy
-from engine.plan.draft import ExistingResource, Options, Plan
+from engine.plan.draft import ExistingResource, Plan
 from engine.plan.drift import ConvergeRound
 from engine.plan.gates import add_gates
 from engine.plan.labels import labels_without_node, set_labels
@@ -28,29 +24,20 @@ from engine.principal import Principal
 from engine.service.plan_preview import overrides_of, refuse_known_replacements
 from engine.service.reads.stack_outputs import (
     check_sources,
-    read_stack_outputs,
-    with_stack_outputs,
 )
-from engine.service.requests.adoption import imported_resources
 from engine.service.requests.blueprint import (
-    Blueprint,
     Limits,
-    NestedPlace,
-    build,
     node_inputs,
     stored_outputs,
 )
-from engine.service.requests.breakpoint_targets import check_rules
 from engine.service.requests.change_checks import (
     check_root_stack,
     name_taken,
-    partial_filter,
 )
-from engine.service.requests.definition_cache import CacheKey, DefinitionCache
-from engine.service.requests.desired_state import CurrentState, DesiredState, live_breakpoints
-from engine.service.requests.policy_check import check_policy
-from engine.service.requests.requests import StackRequest
+from engine.service.requests.desired_state import DesiredState
+from engine.service.traversals.blueprints import Blueprints
 from engine.service.traversals.gate_view import GateView, view_of_nodes, view_of_update
+from engine.service.traversals.planner import Planner, refuse
 from engine.service.traversals.thread_pool import ThreadPool
 from engine.store.access.trusts import trust_id
 from engine.store.connection import Connection
@@ -59,7 +46,6 @@ from engine.store.database_errors import project_moved
 from engine.store.encryption.secret_values import Keyring, Scope
 from engine.store.hooks.drift_hooks import close_drift_hooks
 from engine.store.observer import observation_schedule
-from engine.store.records import StackRecord, TemplateRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.stacks import stack_locks, stack_rows, templates
 from engine.store.traversals import start as traversal_start
@@ -68,7 +54,7 @@ from engine.store.traversals.end import cancel_operations, supersede
 from engine.store.traversals.start import NestedContext
 from engine.tracing import TRACE
 from engine.types.registry import TypeRegistry
-from engine.words import UNDER_WAY, Action, Json, Operation, ResourceId, StackId
+from engine.words import UNDER_WAY, Action, Json, Operation, StackId
 from engine.work.observer.drift_hooks import holds
 
 
@@ -88,14 +74,8 @@ class StartedUpdate(NamedTuple):
     outbox: int
 
 
-#: Actions that apply the environment of a request. Others apply one that was valid before.
-POLICY_CHECKED = (Action.CREATE, Action.UPDATE, Action.ADOPT)
-
-NO_OUTPUTS: Mapping[OutputName, StackOutput] = {}
 #: Maximum number of warnings in an event, and characters of each.
 MAX_RECORDED_WARNINGS, MAX_WARNING_LENGTH = 20, 500
-#: Maximum number of resources that are planned on the event loop.
-PLANNED_AT_ONCE = 200
 
 
 class Traversals:
@@ -120,106 +100,9 @@ class Traversals:
         self.limits = limits
         self.new_id = new_id
         self.thread_pool = ThreadPool()
-        self._definitions = DefinitionCache()
-
-    async def build(
-        self,
-        request: StackRequest,
-        stored: TemplateRecord | None,
-        *,
-        project: str,
-        stack_id: UUID | None,
-        name: str,
-        nested: NestedPlace | None = None,
-        conn: "Connection | None" = None,
-        known: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
-    ) -> Blueprint:
-        """Parse and validate a request in a thread; see `engine.service.requests.blueprint.build`.
-
-        stack_id: None if the stack does not exist yet. conn: of the caller's transaction, if it has
-        one. known: outputs of other stacks that are not read again. Raises Invalid, LimitReached,
-        Unavailable.
-        """
-
-        async def define(outputs: StackOutputs) -> Blueprint:
-            return await self._build(
-                request,
-                stored,
-                project=project,
-                stack_id=stack_id,
-                name=name,
-                nested=nested,
-                stack_outputs=outputs,
-            )
-
-        read = partial(self.read_stack_outputs, project=project, stack_id=stack_id, conn=conn)
-        return await with_stack_outputs(define, read, known)
-
-    async def read_stack_outputs(
-        self,
-        wanted: Collection[OutputName],
-        *,
-        project: str,
-        stack_id: UUID | None,
-        conn: "Connection | None" = None,
-    ) -> Mapping[OutputName, StackOutput]:
-        """Read outputs of other stacks. stack_id: of the stack that reads them. conn: see
-        `build`."""
-        if conn is not None:
-            return await read_stack_outputs(conn, project, wanted, stack_id)
-        async with self._database.connection() as own:
-            return await read_stack_outputs(own, project, wanted, stack_id)
-
-    async def _build(
-        self,
-        request: StackRequest,
-        stored: TemplateRecord | None,
-        *,
-        project: str,
-        stack_id: UUID | None,
-        name: str,
-        nested: NestedPlace | None,
-        stack_outputs: StackOutputs,
-    ) -> Blueprint:
-        task = partial(
-            build,
-            request,
-            stored,
-            project=project,
-            stack_id=stack_id,
-            stack_name=name,
-            registry=self.registry,
-            limits=self.limits.for_project(project),
-            nested=nested,
-            stack_outputs=stack_outputs,
-        )
-        if stack_id is None or nested is not None:
-            return await self.thread_pool(task, project)
-        key = CacheKey(stack_id, request.timeout_mins)
-        cached = partial(task, previous=self._definitions.get(key))
-        blueprint = await self.thread_pool(cached, project)
-        self._definitions.put(key, blueprint.definition.reusable or NONE_REUSABLE)
-        return blueprint
-
-    async def build_for(
-        self,
-        stack: stack_locks.LockedStack | StackRecord,
-        request: StackRequest,
-        stored: TemplateRecord | None,
-        nested: NestedPlace | None = None,
-        conn: "Connection | None" = None,
-        known: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
-    ) -> Blueprint:
-        """As `build`, for a stack that exists."""
-        return await self.build(
-            request,
-            stored,
-            project=stack.project,
-            stack_id=stack.id,
-            name=stack.name,
-            nested=nested,
-            conn=conn,
-            known=known,
+        self.blueprints = Blueprints(registry, limits, database, self.thread_pool)
+        self.planner = Planner(
+            registry, limits, self.thread_pool, new_id, lifecycle_plugins=lifecycle_plugins
         )
 
     async def lock(
@@ -250,118 +133,6 @@ class Traversals:
             supersedable = self.registry.supersedable_types()
             await supersede(conn, locked.id, locked.traversal, by, supersedable)
 
-    async def plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
-        """The plan, and the warnings about the request, with those about patterns that match no
-        resource. Raises Invalid.
-
-        Large stacks are planned in a thread: each resource is matched against each pattern. So are
-        those with a convergence policy, whose patterns are matched against properties.
-        """
-        work = partial(self._plan_update, desired, project)
-        if desired.size <= PLANNED_AT_ONCE and desired.blueprint.convergence is None:
-            return work()
-        return await self.thread_pool(work, project)
-
-    async def select(
-        self, request: StackRequest, names: Collection[str], project: str
-    ) -> Callable[[str], bool] | None:
-        """See `partial_filter`, which runs in a thread."""
-        if not request.only and not request.except_:
-            return None
-        return await self.thread_pool(partial(partial_filter, request, names), project)
-
-    async def select_defined(
-        self, request: StackRequest, blueprint: Blueprint, project: str
-    ) -> list[str] | None:
-        """The names of the template's resources that an update includes; None: all."""
-        resources = blueprint.definition.resources
-        only = await self.select(request, [*resources], project)
-        return None if only is None else [*filter(only, resources)]
-
-    async def desired_by_update(
-        self,
-        project: str,
-        request: StackRequest,
-        blueprint: Blueprint,
-        current: CurrentState,
-        *,
-        stack_id: UUID,
-        number: int,
-        version: int,
-        moved: Mapping[str, str],
-        chosen: Callable[[str], bool] | None = None,
-    ) -> DesiredState:
-        """What an update wants, and what its preview shows.
-
-        chosen: the resources that it may change; None: those that the request selects.
-        """
-        names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
-        return DesiredState(
-            stack_id=stack_id,
-            action=Action.UPDATE,
-            number=number,
-            version=version,
-            blueprint=blueprint,
-            current=current,
-            requested_by=request.requested_by,
-            cleared_breakpoints=request.hooks_clear,
-            options=Options(
-                chosen=chosen or await self.select(request, names, project),
-                adopted=imported_resources(blueprint.definition),
-            ),
-            moved=moved,
-            wanted_plan=request.plan_digest,
-            round=request.round,
-        )
-
-    def _plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
-        blueprint = desired.blueprint
-        warnings = check_rules(
-            blueprint, desired.current.types_by_path(), self.registry, self.limits.hooks
-        )
-        if desired.action in POLICY_CHECKED and desired.parent_step is None:
-            existing, policies = desired.current.types_by_path(), self.limits.convergence
-            warnings += check_policy(blueprint, existing, self.registry, policies, project)
-        if warnings and blueprint.strict:
-            raise Invalid(as_errors(warnings))
-        breakpoints = self._breakpoints(desired)
-        planned = plan(
-            blueprint.definition.resources,
-            desired.current.rows,
-            breakpoints.find_rules,
-            self._new_resource_id,
-            desired.options,
-            desired.current.settled,
-        )
-        planned = set_labels(planned, desired.current.rows, self.limits.labels.find_for(project))
-        if desired.refuses and desired.parent_step is None:
-            _refuse(planned)
-        stack_id = StackId(desired.stack_id)
-        planned = add_gates(
-            planned,
-            stack_id,
-            desired.action,
-            breakpoints.find_stack_rules(),
-            lifecycle_plugins=self._lifecycle_plugins,
-        )
-        return planned, [*blueprint.warnings, *warnings]
-
-    def _breakpoints(self, desired: DesiredState) -> Breakpoints:
-        """All breakpoint rules of an update, of every source."""
-        blueprint = desired.blueprint
-        types = {row.name: row.type for row in desired.current.rows if row.replaced_by is None}
-        types |= {name: one.type for name, one in blueprint.definition.resources.items()}
-        return Breakpoints(
-            desired.current.live,
-            blueprint.by_request,
-            blueprint.by_environment,
-            blueprint.by_template,
-            cleared_breakpoints=desired.cleared_breakpoints,
-            operator=blueprint.by_operator,
-            type_of=types.get,
-            excluded=desired.excluded,
-        )
-
     async def start_update(
         self,
         conn: Connection,
@@ -376,7 +147,9 @@ class Traversals:
         """
         if planned is None:
             header = desired.header or await stack_rows.read_stack_header(conn, desired.stack_id)
-            planned = PlannedUpdate(header, *await self.plan_update(desired, header.project))
+            planned = PlannedUpdate(
+                header, *await self.planner.plan_update(desired, header.project)
+            )
         plan, project = planned.plan, planned.header.project
         if desired.refuses and desired.parent_step is None:
             await refuse_known_replacements(conn, desired, plan, self.registry)
@@ -416,7 +189,7 @@ class Traversals:
         self, desired: DesiredState, header: stack_rows.StackHeader
     ) -> PlannedUpdate:
         """Plan the first traversal of a new stack. Raises Invalid, if the plan is refused."""
-        return PlannedUpdate(header, *await self.plan_update(desired, header.project))
+        return PlannedUpdate(header, *await self.planner.plan_update(desired, header.project))
 
     def is_one_statement(self, desired: DesiredState, planned: PlannedUpdate) -> bool:
         """Whether `create_at_once` can store the first traversal of a new stack: `start_update`
@@ -564,13 +337,13 @@ class Traversals:
         """
         if any(row.running for row in existing):
             await cancel_operations(conn, locked.id, self.registry.cancellable_types())
-        breakpoints, stored = await self._rules_without_request(
+        breakpoints, stored = await self.planner.rules_without_request(
             conn, locked.project, locked.id, locked.path_names, existing, excluded
         )
-        planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
+        planned = plan({}, existing, breakpoints.find_rules, self.planner.new_resource_id)
         planned = set_labels(planned, existing, None)
         if parent_step is None:
-            _refuse(planned)
+            refuse(planned)
         rules = breakpoints.find_stack_rules(stored)
         context = NestedContext(parent_step, excluded=excluded)
         await self._start_without_template(conn, locked, Action.DELETE, planned, rules, by, context)
@@ -587,7 +360,7 @@ class Traversals:
     ) -> None:
         """Start the traversal of an in-place action. parent_step, excluded: see `DesiredState`."""
         existing = await read_existing(conn, locked.id)
-        breakpoints, stored = await self._rules_without_request(
+        breakpoints, stored = await self.planner.rules_without_request(
             conn, locked.project, locked.id, locked.path_names, existing, excluded
         )
         planned = plan_in_place(operation, existing, breakpoints.find_rules)
@@ -595,44 +368,6 @@ class Traversals:
         rules = breakpoints.find_stack_rules(stored)
         context = NestedContext(parent_step, excluded=excluded)
         await self._start_without_template(conn, locked, action, planned, rules, by, context)
-
-    async def plan_delete(
-        self,
-        conn: Connection,
-        project: str,
-        stack_id: UUID,
-        path: Sequence[str],
-        existing: Sequence[ExistingResource],
-    ) -> Plan:
-        """The plan of a delete. path: see `_rules_without_request`."""
-        breakpoints, stored = await self._rules_without_request(
-            conn, project, stack_id, path, existing
-        )
-        planned = plan({}, existing, breakpoints.find_rules, self._new_resource_id)
-        planned = set_labels(planned, existing, None)
-        rules = breakpoints.find_stack_rules(stored) if existing else ()
-        return add_gates(planned, StackId(stack_id), Action.DELETE, rules, lifecycle_plugins=False)
-
-    async def _rules_without_request(
-        self,
-        conn: Connection,
-        project: str,
-        stack_id: UUID,
-        path: Sequence[str],
-        existing: Sequence[ExistingResource],
-        excluded: Sequence[str] = (),
-    ) -> tuple[Breakpoints, tuple[Rule, ...]]:
-        """The breakpoints of a change without a template: of the operator and of the live stack;
-        and the stored rules of the stack itself. path: names of the resources from the root stack
-        down to this stack.
-        """
-        types = {row.name: row.type for row in existing}
-        by_operator = operator_declarations(
-            self.limits.operator, project, self.limits.hooks, always, path, by_parent=bool(path)
-        )
-        live = await live_breakpoints(conn, stack_id)
-        breakpoints = Breakpoints(live, operator=by_operator, type_of=types.get, excluded=excluded)
-        return breakpoints, await traversal_start.stack_rules(conn, stack_id)
 
     async def _start_without_template(
         self,
@@ -706,9 +441,6 @@ class Traversals:
             nested=nested_context,
         )
 
-    def _new_resource_id(self) -> ResourceId:
-        return ResourceId(self.new_id())
-
 
 def action_in_progress(
     locked: stack_locks.LockedStack, remedy: str, place: str = "stack"
@@ -719,13 +451,6 @@ def action_in_progress(
         remedy=remedy,
         code="ActionInProgress",
     )
-
-
-def _refuse(planned: Plan) -> None:
-    if planned.problems:
-        raise Invalid([
-            Finding(one.place, one.reason, one.remedy, "PlanRefused") for one in planned.problems
-        ])  # fmt: skip
 
 
 def recorded_warnings(warnings: Sequence[Finding]) -> list[str]:

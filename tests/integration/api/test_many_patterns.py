@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-import engine.service.traversals.start as start
+import engine.service.traversals.planner as planner
 from engine.errors import Findings
 from engine.hooks import precedence, rule_patterns
 from engine.hooks.precedence import Breakpoints
@@ -72,23 +72,23 @@ async def test_too_many_breakpoints_of_a_live_stack_are_refused(run: Program) ->
     assert (await run.call("POST", at, {"breakpoints": plain[:1]}))[0] == 400
 
 
-@pytest.mark.parametrize("count", [start.PLANNED_AT_ONCE, start.PLANNED_AT_ONCE + 1])
+@pytest.mark.parametrize("count", [planner.PLANNED_AT_ONCE, planner.PLANNED_AT_ONCE + 1])
 async def test_large_stacks_are_planned_in_a_thread(
     run: Program, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     threads: list[bool] = []
-    plan = vars(start)["plan"]
+    plan = vars(planner)["plan"]
 
     def is_planned(*args: Json) -> Json:
         threads.append(threading.current_thread() is threading.main_thread())
         return plan(*args)
 
-    monkeypatch.setattr(start, "plan", is_planned)
+    monkeypatch.setattr(planner, "plan", is_planned)
     resources = {f"r{number}": resource() for number in range(count)}
     body = {"stack_name": "large", "template": template(resources)}
     assert (await run.call("POST", "/stacks/preview", body))[0] == 200
     await run.create("large", resources)
-    assert threads == [count <= start.PLANNED_AT_ONCE] * 2
+    assert threads == [count <= planner.PLANNED_AT_ONCE] * 2
 
 
 def record(
