@@ -6,7 +6,7 @@ for a transaction (``set local``). LISTEN uses a connection of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from typing import cast
@@ -316,9 +316,22 @@ async def open_database(url: str, *, size: int = 10, keyring: Keyring | None = N
 
 
 async def open_pool(
-    connector: ServerConnector, *, size: int, keyring: Keyring | None, min_size: int
+    connector: ServerConnector,
+    *,
+    size: int,
+    keyring: Keyring | None,
+    min_size: int,
+    prepare: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> Database:
-    """Open at least `min_size` connections. Raises the errors of asyncpg."""
+    """Open at least `min_size` connections. prepare: called with each new connection. Raises the
+    errors of asyncpg."""
+    codec = JsonbCodec(keyring)
+
+    async def init(connection: Connection) -> None:
+        await codec.prepare(connection)
+        if prepare is not None:
+            await prepare(connection)
+
     pool = await asyncpg.create_pool(
         connector.url,
         connect=connector.open,
@@ -328,7 +341,7 @@ async def open_pool(
         timeout=CONNECT_TIMEOUT,
         command_timeout=COMMAND_TIMEOUT,
         server_settings=STARTUP,
-        init=JsonbCodec(keyring).prepare,
+        init=init,
         reset=_no_reset,
     )
     return Database(connector, pool)

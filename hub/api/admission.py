@@ -14,6 +14,7 @@ from hub.api.cells import (
     ADMISSION,
     CELL_NAME,
     CELLS,
+    READ_ATTEMPTS,
     Cell,
     Cells,
     first_reachable,
@@ -34,6 +35,8 @@ from hub.auth.throttle import block_of
 LIMITS: web.AppKey[RequestLimits] = web.AppKey("limits", RequestLimits)
 #: The right that each route requires.
 NEEDS: web.AppKey[dict[web.AbstractRoute, Right]] = web.AppKey("needs")
+#: The routes that change nothing.
+READS: web.AppKey[set[web.AbstractRoute]] = web.AppKey("reads")
 #: The credentials of the request.
 CREDENTIALS: web.RequestKey[RequestCredentials] = web.RequestKey("credentials", RequestCredentials)
 #: The session of the request's cookie.
@@ -67,6 +70,8 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
     match, cells = request.match_info, request.app[CELLS]
     right = request.app[NEEDS].get(match.route, Right.NOTHING)
     project = match.get("project", "")
+    if project and match.route in request.app[READS]:
+        return await _read(request, handler, project, right, now)
     cell = await _cell_of(cells, project, right)
     if cell is None:
         return await handler(request)
@@ -80,6 +85,32 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
             if cells.is_leaving(cell.name, project):
                 await _check_present(cell, project)
             raise
+
+
+async def _read(
+    request: web.Request, handler: Handler, project: str, right: Right, now: float
+) -> web.StreamResponse:
+    """Serve a request that changes nothing, from where its project is. If the project moves
+    meanwhile, the request could have found a part of it, so it is served again. Raises as
+    `admit`."""
+    cells, admitted = request.app[CELLS], right is Right.NOTHING
+    for _ in range(READ_ATTEMPTS):
+        place = await cells.locate(project)
+        place.cell.enter(request)
+        with naming_cell(place.cell.name):
+            if not admitted:
+                await _admit_to(place.cell, request, project, right, now)
+                admitted = True
+            try:
+                response = await handler(request)
+            except Exception:
+                if await cells.is_current(project, place):
+                    raise
+                continue
+            # The beginning of a stream was sent. It ends when the project moves.
+            if response.prepared or await cells.is_current(project, place):
+                return response
+    raise refuse_moving(project)
 
 
 async def _check_present(cell: Cell, project: str) -> None:
@@ -101,7 +132,8 @@ async def _admit_to(
     who = await gatekeeper.admit(credentials, project, address, now)
     require(who, right)
     if request.method not in SAFE:
-        if project and right is not Right.READ:
+        is_read = request.match_info.route in request.app[READS] and project in cells.moving()
+        if project and right is not Right.READ and not is_read:
             await cells.add_project(cell, project)
         who = await gatekeeper.authenticator.lasting(who)
     request[CREDENTIALS], request[IDENTITY] = credentials, who

@@ -13,7 +13,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Finding, Invalid
 from engine.tracing import TRACE, Span, read_traceparent
 from hub.api import dashboard, error_pages, headgate, http_headers, orchestration
-from hub.api.admission import LIMITS, NEEDS, admit, limit_forwarded
+from hub.api.admission import LIMITS, NEEDS, READS, admit, limit_forwarded
 from hub.api.app_context import REQUEST_ID, SERVER, ServerContext
 from hub.api.cells import CELLS, Cells
 from hub.api.client_limits import CLIENTS, ClientLimits
@@ -63,14 +63,16 @@ def make_application(server: ServerContext, cells: Cells, limits: RequestLimits)
     app[CELLS] = cells
     app[LIMITS] = limits
     app[CLIENTS] = ClientLimits(server.settings.server)
-    app[NEEDS] = {
-        app.router.add_route(method, path, route.handler, name=None): (
-            Right(server.settings.metrics.needs) if route.path == METRICS else route.right
-        )
-        for route in all_routes()
-        for path in aliases(route.path)
-        for method in _methods(route)
-    }
+    app[NEEDS], app[READS] = {}, set()
+    for route in all_routes():
+        is_metrics = route.path == METRICS
+        needs = Right(server.settings.metrics.needs) if is_metrics else route.right
+        for path in aliases(route.path):
+            for method in _methods(route):
+                added = app.router.add_route(method, path, route.handler, name=None)
+                app[NEEDS][added] = needs
+                if route.is_read:
+                    app[READS].add(added)
     return app
 
 

@@ -25,6 +25,9 @@ T = TypeVar("T")
 PLACE = "[cells] databases"
 #: Seconds that a list of all projects waits for a cell.
 LIST_TIMEOUT = 5.0
+#: A read is repeated if its project moves meanwhile. A move changes the place twice; the others are
+#: for a move that is put back, and begins again.
+READ_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,45 @@ class Cell:
         request[COSTLY], request[CELL_NAME] = self.costly, self.name
 
 
+@dataclass(frozen=True, slots=True)
+class ReadPlace:
+    """Where a project is read. version: differs as soon as it can be elsewhere."""
+
+    cell: Cell
+    version: object
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlaces:
+    """Where all projects are read, each in one of the places. version: see `ReadPlace`; of each
+    cell."""
+
+    cells: Sequence[Cell]
+    version: Mapping[str, object]
+
+
 class Cells(Protocol):
     async def find(self, project: str) -> Cell:
-        """The cell of a project. Raises NotFound if it can be in none, and Unavailable if its cell
-        is away."""
+        """The cell that changes a project. Raises NotFound if it can be in none, and Unavailable if
+        its cell is away, or if no cell has it because it moves."""
+        ...
+
+    async def locate(self, project: str) -> ReadPlace:
+        """Where to read a project, also while it moves. Raises as `find`."""
+        ...
+
+    async def is_current(self, project: str, place: ReadPlace) -> bool:
+        """Whether what was read in a place since `locate` is complete: the project was there all
+        the time. Raises as `find`."""
+        ...
+
+    async def locate_all(self) -> ReadPlaces:
+        """Where to read all projects. Cells that are away are missing."""
+        ...
+
+    async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
+        """Whether what was read since `locate_all` has each project once. away: cells of which
+        nothing was read."""
         ...
 
     async def add_project(self, cell: Cell, project: str) -> None:
@@ -95,6 +133,18 @@ class OneDatabase:
 
     async def find(self, project: str) -> Cell:
         return self._cell
+
+    async def locate(self, project: str) -> ReadPlace:
+        return ReadPlace(self._cell, None)
+
+    async def is_current(self, project: str, place: ReadPlace) -> bool:
+        return True
+
+    async def locate_all(self) -> ReadPlaces:
+        return ReadPlaces(self.reachable(), {})
+
+    async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
+        return True
 
     async def add_project(self, cell: Cell, project: str) -> None:
         """Every project is in it."""
@@ -218,16 +268,17 @@ def in_any_cell(
 
 @dataclass(frozen=True, slots=True)
 class CellAnswers(Generic[T]):
-    """What the cells returned, by name, and the names of those that did not."""
+    """What the places returned, and the names of the cells that did not respond."""
 
-    by_cell: Mapping[str, T]
+    results: Sequence[T]
     away: Sequence[str]
 
 
-async def read_all(cells: Cells, read: Callable[[AppContext], Awaitable[T]]) -> CellAnswers[T]:
-    """Read in all cells at once. Cells that do not answer in time are away. If there is only one
+async def read_all(
+    cells: Cells, places: ReadPlaces, read: Callable[[AppContext], Awaitable[T]]
+) -> CellAnswers[T]:
+    """Read in all places at once. Cells that do not answer in time are away. If there is only one
     database, raises the errors of `read`."""
-    reachable = cells.reachable()
 
     async def of_cell(cell: Cell) -> T | None:
         if not cell.name:
@@ -237,9 +288,10 @@ async def read_all(cells: Cells, read: Callable[[AppContext], Awaitable[T]]) -> 
         except (Unavailable, TimeoutError):
             return None
 
-    answers = await asyncio.gather(*map(of_cell, reachable))
-    by_cell = {
-        cell.name: one for cell, one in zip(reachable, answers, strict=True) if one is not None
-    }
-    silent = [cell.name for cell in reachable if cell.name not in by_cell]
-    return CellAnswers(by_cell, sorted([*cells.away(), *silent]))
+    answers = await asyncio.gather(*map(of_cell, places.cells))
+    silent = {cell.name for cell, one in zip(places.cells, answers, strict=True) if one is None}
+    if places.version:
+        silent |= {one.name for one in cells.reachable()} - {*places.version}
+    return CellAnswers(
+        [one for one in answers if one is not None], sorted({*cells.away(), *silent})
+    )

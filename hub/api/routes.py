@@ -45,7 +45,8 @@ class Route:
     model of the request body. status: of the response. response: the type of its
     document if it is JSON. other_responses: types of documents with other statuses that are not
     errors. content_type: "" if the response has no body. error_page: errors are pages for people.
-    needs: the right that the caller must have; None: see `right`.
+    needs: the right that the caller must have; None: see `right`. reads: it changes nothing,
+    although its method is not GET.
     """
 
     method: str
@@ -62,6 +63,7 @@ class Route:
     other_responses: Mapping[int, Any] = field(default_factory=dict)
     error_page: bool = False
     needs: Right | None = None
+    reads: bool = False
 
     @property
     def right(self) -> Right:
@@ -72,6 +74,11 @@ class Route:
         if "{project}" not in self.path:
             return Right.NOTHING
         return Right.READ if self.method == "GET" else Right.WRITE
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it changes nothing, so that it can be served twice."""
+        return self.reads or self.method == "GET"
 
 
 def json_response(

@@ -5,7 +5,8 @@ again, it continues; with `undo`, the project stays where it is.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from engine.store.access.token_keys import key_check, read_token_keys
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
+from engine.store.maintenance import moving_schemas as schemas
 from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.store.schema.upgrade import check_current
@@ -78,7 +80,7 @@ async def move_project(
         if steps is None or not steps.closed:
             raise
         raise Unavailable(
-            f'{error.finding.reason}; no cell serves the project "{project}" now',
+            f'{error.finding.reason}; changes of the project "{project}" are refused now',
             place=error.finding.place,
             remedy="Run the same command again, which continues the move, or put the project back"
             " with --undo",
@@ -240,7 +242,7 @@ class _Steps:
     ) -> None:
         self._move, self._keyring, self._report = move, keyring, report
         self._source, self._target = source, target
-        #: The project has left its cell, and is not in the new one yet.
+        #: The project has left its cell, and is not in the new one yet: it is only read.
         self.closed = False
 
     async def run(self, wait: float) -> None:
@@ -262,7 +264,7 @@ class _Steps:
                 self.closed = True
                 reach("move.closed")
             if await moves.read_state(self._target, project) != MoveRecord("", None):
-                count = await self._take()
+                count = await self._take(schemas.fill_schema)
                 self._report(f"{count} rows left the tables of {self._move.source}")
                 reach("move.taken")
                 await self._copy()
@@ -276,10 +278,16 @@ class _Steps:
         reach("move.deleted")
 
     async def _announce(self, wait: float) -> None:
-        """Refuse changes of the project, and wait for operations under way."""
+        """Refuse changes of the project, and wait for operations under way. Raises Conflict if the
+        database refuses the schema in which it is read."""
         move = self._move
         await moves.announce_move(self._source, move.project, move.target)
         reach("move.announced")
+        try:
+            await schemas.create_schema(self._source, move.project, secrets.token_hex(8))
+        except Conflict:
+            await moves.end_move(self._source, move.project)
+            raise
         self._report(f"changes of {move.project} are refused; waiting for operations under way")
         await asyncio.sleep(NOTICE_TIME)
         count = await moves.count_running(self._source, move.project)
@@ -294,12 +302,13 @@ class _Steps:
                 " operation keys"
             )
 
-    async def _take(self) -> int:
-        """Take all rows, as soon as no other transaction has locked one; the number of rows."""
+    async def _take(self, *taken: Callable[[Connection, str], Awaitable[None]]) -> int:
+        """Take all rows, as soon as no other transaction has locked one; the number of rows.
+        taken: see `take_rows`."""
         count, waits = 0, False
-        while (taken := await moves.take_rows(self._source, self._move.project)) != 0:
-            if taken is not None:
-                count += taken
+        while (rows := await moves.take_rows(self._source, self._move.project, *taken)) != 0:
+            if rows is not None:
+                count += rows
                 continue
             if not waits:
                 self._report(
@@ -338,6 +347,7 @@ class _Steps:
         """Delete the rows in the former cell, with what its processes have added since."""
         if late := await self._take():
             self._report(f"{late} rows were written in {self._move.source} after the copy")
+        await schemas.drop_schema(self._source, self._move.project)
         while await moves.delete_page(self._source, self._move.project):
             pass
         self._report(f"deleted in {self._move.source}")
@@ -359,3 +369,4 @@ async def _undo(move: ProjectMove, source: Connection, target: Connection) -> No
     while await moves.delete_page(target, move.project):
         pass
     await moves.restore_rows(source, move.project)
+    await schemas.drop_schema(source, move.project)

@@ -174,6 +174,18 @@ TYPES = (
         " an engine of the cell",
     ),
     ErrorType(
+        "NoRightToMove", Conflict,
+        "The account of the database of a cell cannot create the schema in which a project is read"
+        " while it [moves](../how-to/run-at-scale.md#move-a-project).",
+        "Grant the account the right to create schemas in the database of the cell, and run the"
+        " command again.",
+        "move-project",
+        "the account of the database cannot create a schema: permission denied for database"
+        " headgate",
+        "Grant it the right: `grant create on database NAME to ACCOUNT`. Rows of the project are"
+        " read in this schema while they move",
+    ),
+    ErrorType(
         "ProjectsOfOtherCells", Conflict,
         "A database that becomes a cell has projects that Headgate would look for in other cells.",
         "Start with [this cell alone](../how-to/run-at-scale.md#start-with-cells).",

@@ -1,9 +1,12 @@
 """What serves the requests of one database: the only one of a process, or one of its cells."""
 
 import secrets
+from dataclasses import replace
 from uuid import uuid4
 
 from channels.store.hook_notifications import gathered_notifications
+from engine.store.database import Database
+from engine.store.read_database import ReadDatabase
 from hub.api.app_context import AppContext
 from hub.api.cells import Admission, Cell
 from hub.api.costly_requests import CostlyRequests
@@ -57,3 +60,16 @@ def make_cell(
     admission = Admission(Gatekeeper(loops.authenticator, limits), sessions)
     costly = CostlyRequests(settings.database.pool, settings.server.waiting_per_user)
     return Cell(name, context, admission, costly)
+
+
+def make_moving_cell(cell: Cell, loops: Loops, database: Database) -> Cell:
+    """The same cell, which reads a project that moves. database: of the schema with its rows."""
+    lists = ReadDatabase(database)
+    context = replace(
+        cell.context,
+        engine=loops.make_reading_engine(database, lists),
+        database=database,
+        lists=lists,
+        sent_notifications=gathered_notifications(database),
+    )
+    return replace(cell, context=context)

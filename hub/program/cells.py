@@ -36,7 +36,7 @@ from engine.words import MoveState
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
 from hub.api.cell_search import find_in_cells, wait_for_cell
-from hub.api.cells import PLACE, Cell, refuse_moving, unavailable
+from hub.api.cells import PLACE, Cell, ReadPlace, ReadPlaces, refuse_moving, unavailable
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.auth.sessions import Sessions
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
@@ -49,6 +49,7 @@ from hub.program.cell_services import make_cell
 from hub.program.cell_sessions import CellSessions
 from hub.program.database_opening import open_registered, open_replicas
 from hub.program.loops import Loops, make_process
+from hub.program.moving_readers import MovingReaders
 from hub.program.process_slot import ProcessSlot
 from hub.program.tracing import tracing
 from hub.program.wiring import make_keyring, make_request_limits, make_sessions
@@ -62,6 +63,9 @@ ROLES = frozenset({"api"})
 RETRY_INTERVAL = 3.0
 #: Seconds in which every process notices that a revision was announced.
 NOTICE_TIME = 2 * RETRY_INTERVAL
+#: Seconds after which the moves of a cell are read again before a response. A project leaves its
+#: cell later than this after its move was announced (hub/cli/project_move.py).
+MAX_AGE = 8.0
 #: Seconds to read what a cell has stored.
 READ_TIMEOUT = 2.0
 #: Seconds that the start waits for cells.
@@ -84,6 +88,7 @@ class CellState:
     services: Cell | None = None
     loops: Loops | None = None
     sessions: Sessions | None = None
+    readers: MovingReaders | None = None
     tried: asyncio.Event = field(default_factory=asyncio.Event)
     error: HeadgateError | None = None
     logged: str | None = None
@@ -116,6 +121,10 @@ class CellState:
             )
 
 
+def _versions(states: Mapping[str, MoveRecord]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, one.version) for name, one in states.items()))
+
+
 class ServedCells:
     """The cells of this process, by the settings."""
 
@@ -144,6 +153,8 @@ class ServedCells:
         self._owners: dict[str, str] = {}
         #: Projects that move or have moved: their states, by cell and project.
         self._moves: dict[str, dict[str, MoveRecord]] = {}
+        #: When they were read, by cell.
+        self._noted_at: dict[str, float] = {}
 
     # What the API asks for; see hub/api/cells.py.
 
@@ -176,6 +187,85 @@ class ServedCells:
                 raise unavailable(search.away)
         return self._serve(possible[0])
 
+    async def locate(self, project: str) -> ReadPlace:
+        if not (noted := self._states_of(project)):
+            return ReadPlace(await self.find(project), ())
+        states = await self._current_states(project, noted)
+        version = _versions(states)
+        if (source := self._moving_from(states)) is None:
+            return ReadPlace(self._choose(project, states), version)
+        return ReadPlace(await self._reader_of(*source), version)
+
+    async def is_current(self, project: str, place: ReadPlace) -> bool:
+        await self._refresh(place.cell.name)
+        states = await self._current_states(project, self._states_of(project))
+        return place.version == _versions(states)
+
+    async def locate_all(self) -> ReadPlaces:
+        cells, moves = [*self.reachable()], dict[str, Mapping[str, MoveRecord]]()
+        for cell, noted in zip(cells, await self._note_all(cells), strict=True):
+            if noted is not None:
+                moves[cell.name] = noted
+        cells = [one for one in cells if one.name in moves]
+        for name, states in moves.items():
+            for project, one in states.items():
+                if one.state is MoveState.TAKEN and one.filled:
+                    known = {other: of[project] for other, of in moves.items() if project in of}
+                    if one.moving_to in moves and self._moving_from(known) == (name, one):
+                        cells.append(await self._reader_of(name, one))
+        version = {name: _versions(states) for name, states in moves.items()}
+        return ReadPlaces(cells, version)
+
+    async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
+        cells = [one for one in self.reachable() if one.name in {*places.version} - {*away}]
+        noted = await self._note_all(cells)
+        return all(
+            states is not None and _versions(states) == places.version[cell.name]
+            for cell, states in zip(cells, noted, strict=True)
+        )
+
+    async def _note_all(self, cells: Sequence[Cell]) -> Sequence[Mapping[str, MoveRecord] | None]:
+        """The projects that move or have moved, of each of the cells: the current ones if any
+        project moves. None: the cell does not respond in time."""
+        is_moving = bool(self.moving())
+
+        async def note(cell: Cell) -> Mapping[str, MoveRecord] | None:
+            try:
+                await wait_for_cell(self._refresh(cell.name, always=is_moving), READ_TIMEOUT)
+            except (Unavailable, TimeoutError):
+                return None
+            return self._moves[cell.name]
+
+        return await asyncio.gather(*map(note, cells))
+
+    def _moving_from(self, states: Mapping[str, MoveRecord]) -> tuple[str, MoveRecord] | None:
+        """The cell that a project has left, where it is read until it is in the other one. None:
+        there is none, or the other one is away, and can have changed the project by now."""
+        for name, one in states.items():
+            target = states.get(one.moving_to)
+            arrived = target is not None and target.state is None
+            is_away = one.moving_to not in self.states or one.moving_to in self.away()
+            if one.state is MoveState.TAKEN and one.schema and not (arrived or is_away):
+                return name, one
+        return None
+
+    async def _reader_of(self, name: str, record: MoveRecord) -> Cell:
+        """Where to read a project that has left a cell. Raises Unavailable."""
+        cell, readers = self._serve(name), self.states[name].readers
+        if not record.filled:  # the rows are still in their tables
+            return cell
+        if readers is None:
+            raise unavailable([name])
+        return await readers.cell_of(record.schema)
+
+    async def _refresh(self, name: str, *, always: bool = False) -> None:
+        """Read the moves of a cell if they were read too long ago: a project can have left it
+        since. Raises Unavailable."""
+        now = asyncio.get_running_loop().time()
+        if always or now - self._noted_at.get(name, -MAX_AGE) >= MAX_AGE:
+            async with self._serve(name).context.database.connection() as conn:
+                await self._note_moves(name, conn)
+
     async def _has(self, name: str, project: str) -> Cell | None:
         """The cell, if the project is recorded in it. Raises Unavailable."""
         cell = self._serve(name)
@@ -189,8 +279,10 @@ class ServedCells:
 
     async def _find_moving(self, project: str, states: Mapping[str, MoveRecord]) -> Cell:
         """Raises Unavailable if no cell can serve it now."""
-        if any(one.state in MOVING for one in states.values()):
-            states = await self._read_states(project, states)
+        return self._choose(project, await self._current_states(project, states))
+
+    def _choose(self, project: str, states: Mapping[str, MoveRecord]) -> Cell:
+        """Raises as `_find_moving`."""
         for state in (None, MoveState.ANNOUNCED):
             for name, one in states.items():
                 if one.state is state:
@@ -200,19 +292,32 @@ class ServedCells:
             raise unavailable(away)
         raise refuse_moving(project)
 
+    async def _current_states(
+        self, project: str, states: Mapping[str, MoveRecord]
+    ) -> Mapping[str, MoveRecord]:
+        """The states, read again if the project moves, or has arrived where it was not read."""
+        settled = any(one.state is None for one in states.values())
+        if any(one.state in MOVING for one in states.values()) or (states and not settled):
+            return await self._read_states(project, states)
+        return states
+
     async def _read_states(
         self, project: str, states: Mapping[str, MoveRecord]
     ) -> dict[str, MoveRecord]:
         """The current states, in the cells of the move that are available."""
-        names = dict.fromkeys([*states, *(one.moving_to for one in states.values())])
+        names = [*states, *(one.moving_to for one in states.values())]
         found: dict[str, MoveRecord] = {}
         for name in names:
-            if name not in self.states or (cell := self.states[name].available) is None:
+            if name in found or name not in self.states:
+                continue
+            if (cell := self.states[name].available) is None:
                 continue
             async with cell.context.database.connection() as conn:
                 state = await moves.read_state(conn, project)
             if state is not None:
                 found[name] = state
+                if state.moving_to not in names:
+                    names.append(state.moving_to)
         return found
 
     def moving(self) -> Sequence[str]:
@@ -233,7 +338,12 @@ class ServedCells:
 
     async def _note_moves(self, name: str, conn: Connection) -> None:
         """Read the projects that move from a cell, have moved from it, or to it."""
+        now = asyncio.get_running_loop().time()
         self._moves[name] = await moves.list_moves(conn)
+        self._noted_at[name] = now
+        if (readers := self.states[name].readers) is not None:
+            taken = (one for one in self._moves[name].values() if one.state is MoveState.TAKEN)
+            readers.keep({one.schema for one in taken})
         for project in self._moves[name]:
             self._owners.pop(project, None)
 
@@ -329,6 +439,8 @@ class ServedCells:
             tasks = await loops.start(group, stack, process, stopped)
             state.sessions = make_sessions(settings, database)
             state.services, state.loops = cell, loops
+            state.readers = MovingReaders(cell, loops, self._keyring)
+            stack.push_async_callback(state.readers.close)
             state.record(None)
             state.tried.set()
             probing = asyncio.create_task(_probe(state, database.connector))
@@ -336,7 +448,7 @@ class ServedCells:
                 await _first_of(self._stop, stopped)
             finally:
                 probing.cancel()
-                state.services = state.loops = state.sessions = None
+                state.services = state.loops = state.sessions = state.readers = None
                 stopped.set()
                 loops.wake()
                 await loops.drain(tasks)

@@ -255,6 +255,22 @@ class Loops:
             supervisor=self.supervisor,
         )
 
+    def make_reading_engine(self, database: Database, lists: ReadDatabase) -> Engine:
+        """An engine that reads another schema of the same database, and changes nothing."""
+        return Engine(
+            database,
+            self._types.registry,
+            make_limits(self._settings),
+            new_id=uuid4,
+            lifecycle_plugins=bool(self.plugins),
+            keyring=self.keyring,
+            metrics=self.metrics,
+            lists=lists,
+            polls=bool(self._settings.engine.labels),
+            handed_over=self.authenticator.observation_credentials,
+            metadata_objects=self._types.metadata_objects,
+        )
+
     async def _report_changes(self, changes: Sequence[ChangedObject]) -> None:
         """Report changes of objects that resources of any project may have."""
         reported = await self.engine.observations.report(None, changes)

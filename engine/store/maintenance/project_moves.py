@@ -1,12 +1,13 @@
 """Moves the rows of a project from the database of one cell to that of another one (ADR 16).
 
 The rows leave their tables in one transaction and wait in `moving_row`, where no process acts on
-them. They are copied in pages to `moving_row` of the other cell, and enter its tables in one
-transaction, with which the project is in that cell.
+them; the same transaction copies them to a schema in which they can be read
+(`engine.store.maintenance.moving_schemas`). They are copied in pages to `moving_row` of the other
+cell, and enter its tables in one transaction, with which the project is in that cell.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import asyncpg
 
@@ -61,6 +62,7 @@ GUARDED = (
 NOT_MOVED: Mapping[str, str] = {
     "cell_project": "the directory: each cell says where the project is",
     "moving_row": "the rows that move",
+    "moving_schema": "where the rows that move can be read",
     "stack_tag": "triggers of the table stack write it",
     "token": "tokens are not used with cells",
 }
@@ -125,6 +127,11 @@ select count(*) as count, md5(coalesce(string_agg(d, '' order by d), '')) as dig
 """  # noqa: S608 - of constants
     for table, condition in MOVED.items()
 }
+#: In the schema in which rows are read while they move.
+EMPTY = {
+    table: f"delete from {table} t where {condition}"  # noqa: S608 - of constants
+    for table, condition in MOVED.items()
+}
 DIGEST_MOVING = """
 select source_table, count(*) as count, md5(string_agg(d, '' order by d)) as digest
   from (select source_table, md5(content) as d from moving_row where project = $1) r
@@ -134,7 +141,13 @@ COUNT_RUNNING = """
 select count(*) from stack s join node n on n.stack_id = s.id
  where s.project = $1 and n.state = 'running'
 """
-READ_STATE = "select moving_to, move_state from cell_project where project = $1"
+#: version: differs after each change of the entry, and after the rows have left their tables.
+_STATES = """
+select c.project, c.moving_to, c.move_state, coalesce(m.name, '') as schema,
+       coalesce(m.filled, false) as filled, concat_ws(' ', c.xmin, m.xmin) as version
+  from cell_project c left join moving_schema m on m.project = c.project
+"""
+READ_STATE = f"{_STATES} where c.project = $1"
 LOCK_PROJECTS = """
 select project, moving_to, move_state from cell_project where project = any ($1) order by project
    for share
@@ -151,10 +164,7 @@ on conflict (project) do update
    set arrived_from = excluded.arrived_from, moving_to = null, move_state = null
 """
 #: Of all projects that move or have moved.
-LIST_MOVES = """
-select project, moving_to, move_state from cell_project
- where move_state is not null or arrived_from is not null
-"""
+LIST_MOVES = f"{_STATES} where c.move_state is not null or c.arrived_from is not null"
 READ_PAGE = """
 select source_table, number, content from moving_row
  where project = $1 and (source_table, number) > ($2, $3) order by source_table, number limit $4
@@ -172,7 +182,10 @@ delete from moving_row
         order by source_table, number limit $2)
 """
 READ_POSITION = "select position from outbox_cursor"
-HAS_ROWS = "select exists (select from moving_row where project = $1)"
+HAS_ROWS = """
+select exists (select from moving_row where project = $1)
+       or exists (select from moving_schema where project = $1)
+"""
 #: The migrations, and the columns of all tables in their order.
 SCHEMA = """
 select md5(string_agg(c.relname || '.' || a.attname || ' ' || a.atttypid::regtype::text, ','
@@ -207,15 +220,26 @@ LONG = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class MoveRecord:
-    """Of a project in one cell. state: None: it is in this cell, and does not move."""
+    """Of a project in one cell. state: None: it is in this cell, and does not move. schema: in
+    which its rows can be read if they have left their tables, which `filled` says; "": there is
+    none. version: differs after each step of a move."""
 
     moving_to: str
     state: MoveState | None
+    schema: str = field(default="", compare=False)
+    filled: bool = field(default=False, compare=False)
+    version: str = field(default="", compare=False)
 
     @classmethod
     def from_row(cls, row: asyncpg.Record) -> "MoveRecord":
         state = row["move_state"]
-        return cls(row["moving_to"] or "", None if state is None else MoveState(state))
+        return cls(
+            row["moving_to"] or "",
+            None if state is None else MoveState(state),
+            row["schema"],
+            row["filled"],
+            row["version"],
+        )
 
     @property
     def left(self) -> bool:
@@ -227,6 +251,10 @@ class MoveRecord:
 class TableDigest:
     count: int
     digest: str
+
+
+async def _ignore(_: Connection, __: str) -> None:
+    """Nothing else is to be done."""
 
 
 async def lock_move(conn: Connection, project: str) -> bool:
@@ -252,7 +280,7 @@ async def find_left(conn: Connection, projects: Sequence[str]) -> set[str]:
     """Those of the projects that have left this cell. The others do not leave it until the
     transaction ends."""
     rows = await conn.fetch(LOCK_PROJECTS, projects)
-    return {row["project"] for row in rows if MoveRecord.from_row(row).left}
+    return {row["project"] for row in rows if row["move_state"] in LEFT}
 
 
 async def read_schema(conn: Connection) -> tuple[str, str]:
@@ -280,10 +308,12 @@ async def close_project(conn: Connection, project: str) -> None:
         await conn.execute(SET_STATE, project, MoveState.TAKEN, timeout=LONG)
 
 
-async def take_rows(conn: Connection, project: str) -> int | None:
+async def take_rows(
+    conn: Connection, project: str, taken: Callable[[Connection, str], Awaitable[None]] = _ignore
+) -> int | None:
     """Move all rows of a closed project to `moving_row`; the number of rows. Repeat it until it
     returns 0: transactions that began before can add rows. None: another transaction keeps a row
-    locked, and no row was moved."""
+    locked, and no row was moved. taken: called in the same transaction if rows were moved."""
     count = 0
     try:
         async with conn.transaction():
@@ -294,9 +324,19 @@ async def take_rows(conn: Connection, project: str) -> int | None:
                 await conn.execute(statement, project, timeout=LONG)
             for statement in TAKE.values():
                 count += _count(await conn.execute(statement, project, timeout=LONG))
+            if count:
+                await taken(conn, project)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         return None
     return count
+
+
+async def fill_tables(conn: Connection, project: str) -> None:
+    """Copy the rows in `moving_row` to their tables, in place of those of the project."""
+    for statement in EMPTY.values():
+        await conn.execute(statement, project, timeout=LONG)
+    for table in reversed([*MOVED]):
+        await conn.execute(RESTORE[table], project, timeout=LONG)
 
 
 async def restore_rows(conn: Connection, project: str) -> None:

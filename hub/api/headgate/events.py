@@ -17,6 +17,7 @@ from engine.store.records import StackRecord
 from hub.api import http_headers
 from hub.api.admission import while_admitted, while_in_cell
 from hub.api.app_context import context_of, identity_of, project_of, server_of
+from hub.api.cells import CELL_NAME, CELLS, refuse_moving
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
@@ -88,6 +89,8 @@ async def stream(request: web.Request) -> web.StreamResponse:
 
 async def _send_events(request: web.Request) -> web.StreamResponse:
     context, project = context_of(request), project_of(request)
+    if not request.app[CELLS].serves(request[CELL_NAME], project):
+        raise refuse_moving(project)
     selected = StreamFilter(project, await _selection(request))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
     start = await context.feed.start(project, last)

@@ -12,7 +12,17 @@ from uuid import UUID
 from engine.errors import Finding
 from engine.store.stacks.stack_lists import BY_AGE, StackFilter, StackPage, StackPosition
 from hub.api.app_context import AppContext
-from hub.api.cells import PLACE, Cells, OneDatabase, first_reachable, read_all, unavailable
+from hub.api.cells import (
+    PLACE,
+    READ_ATTEMPTS,
+    Cells,
+    OneDatabase,
+    ReadPlaces,
+    first_reachable,
+    read_all,
+    refuse_moving,
+    unavailable,
+)
 from hub.api.request_validation import invalid
 
 T = TypeVar("T")
@@ -39,15 +49,34 @@ async def read_all_stacks(cells: Cells, selected: StackFilter) -> tuple[StackPag
     if tuple(selected.sort_keys) != BY_AGE:
         reason = "stacks of several cells are sorted by creation_time only"
         raise invalid("sort_keys", reason, "Leave it out.")
+    for _ in range(READ_ATTEMPTS):
+        places = await cells.locate_all()
+        try:
+            page = await _read(cells, places, selected)
+        except Exception:
+            # The rows of a project that has moved are deleted.
+            if await cells.are_current(places, ()):
+                raise
+            continue
+        if await cells.are_current(places, page[1]):
+            return page
+    raise refuse_moving("")
+
+
+async def _read(
+    cells: Cells, places: ReadPlaces, selected: StackFilter
+) -> tuple[StackPage, Sequence[str]]:
     if selected.marker is not None:
-        after = await _find(cells, selected.marker)
+        after = await _find(cells, places, selected.marker)
         if after is None:
             return StackPage([], None), ()
         selected = replace(selected, marker=None, after=after)
-    answers = await read_all(cells, lambda one: one.engine.reads.list_stacks(None, selected))
-    if not answers.by_cell:
+    answers = await read_all(
+        cells, places, lambda one: one.engine.reads.list_stacks(None, selected)
+    )
+    if not answers.results:
         raise unavailable(answers.away)
-    pages = answers.by_cell.values()
+    pages = answers.results
     stacks = sorted(
         (stack for page in pages for stack in page.stacks),
         key=lambda one: (one.created_at, one.id),
@@ -58,14 +87,14 @@ async def read_all_stacks(cells: Cells, selected: StackFilter) -> tuple[StackPag
     return StackPage(stacks[: selected.limit], total), answers.away
 
 
-async def _find(cells: Cells, stack_id: UUID) -> StackPosition | None:
+async def _find(cells: Cells, places: ReadPlaces, stack_id: UUID) -> StackPosition | None:
     """The position of a marker. None: no cell has it."""
 
     async def read(one: AppContext) -> tuple[StackPosition | None]:
         return (await one.engine.reads.stack_position(stack_id),)
 
-    answers = await read_all(cells, read)
-    found = [position for (position,) in answers.by_cell.values() if position is not None]
+    answers = await read_all(cells, places, read)
+    found = [position for (position,) in answers.results if position is not None]
     if not found and answers.away:
         raise unavailable(answers.away)
     return found[0] if found else None

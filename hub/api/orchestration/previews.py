@@ -242,15 +242,18 @@ SELECTION = {
 }
 STACK_ROUTES = (
     Route("POST", "/v1/{project}/stacks/preview", costly(create), "Preview a create",
-          "stacks", takes_body=True, response=responses.OnePreviewedStack, needs=Right.READ),
+          "stacks", takes_body=True, response=responses.OnePreviewedStack, needs=Right.READ,
+          reads=True),
 )  # fmt: skip
 #: A preview of an update evaluates the caller's template with stored values, hidden ones included.
 #: A template can reveal what it reads, so these routes need the right to update.
 ROUTES = (
     Route("PUT", f"{S}/preview", costly(put), "Preview an update with a new template", "stacks",
-          takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
+          takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE,
+          reads=True),
     Route("PATCH", f"{S}/preview", costly(patch), "Preview an update of the current template",
-          "stacks", takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
+          "stacks", takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE,
+          reads=True),
     # The template is the stored one, whose values readers see, masked as here.
     Route("GET", f"{S}/drift/plan", costly(converge), "Preview a converge, which repairs drift",
           "stacks", query=SELECTION, response=responses.Preview),

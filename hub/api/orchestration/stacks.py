@@ -154,7 +154,7 @@ ROUTES = (
           takes_body=True, status=201, response=responses.CreatedStack),
     *(Route(method, f"/v1/{{project}}/stacks/{name}", redirect,
             "Find a stack by name, ID or ARN", "stacks", status=302, response=responses.Redirect,
-            needs=Right.READ)
+            needs=Right.READ, reads=True)
       for name in ("{name}", "{name:arn:.+}")
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
@@ -163,7 +163,7 @@ ROUTES = (
       for rest in SHORT),
     *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
             f"Find the {rest} of a stack by name or ID", "stacks", status=302,
-            response=responses.Redirect, needs=Right.READ)
+            response=responses.Redirect, needs=Right.READ, reads=True)
       for rest in ("resources", "events", "template", "actions")),
     # After the short paths, which match them, too.
     Route("GET", S, show, "Show a stack", "stacks",

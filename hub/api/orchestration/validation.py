@@ -308,6 +308,7 @@ async def _fetch(
 ROUTES = (
     Route("POST", "/v1/{project}/validate", costly(validate), "Validate a template", "templates",
           takes_body=True, response=responses.ValidatedTemplate, needs=Right.READ,
+          reads=True,
           query={
               "show_nested": "true: include the parameters of nested stacks",
               "ignore_errors": "error codes to ignore, comma separated",

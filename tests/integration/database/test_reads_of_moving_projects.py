@@ -1,0 +1,484 @@
+"""Reads while a project moves between cells: from the cell that has its rows, in each step."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from engine.errors import Conflict
+from engine.service.reads.stored_state import Reads
+from engine.store.connection import connect
+from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
+from engine.store.maintenance.project_moves import MoveRecord, read_state
+from hub.api import cells as api_cells
+from hub.api.application import all_routes
+from hub.api.routes import Route
+from hub.cli import project_move
+from hub.cli.project_move import move_project
+from hub.program import cells as served_cells
+from tests.integration.database.test_project_moves import (
+    ARRIVED,
+    IN_A,
+    IN_B,
+    OTHER_IN_A,
+    TwoCells,
+    fill,
+    served,
+)
+from tests.support.admin_command import run_admin
+from tests.support.cells import (
+    api_of,
+    cell,
+    cells_settings,
+    of_project,
+    running_node,
+    url_of,
+)
+from tests.support.keys import key_file
+from tests.support.postgres import TestServer
+from tests.support.program import Http, eventually, resource, template
+from tests.support.receiver import running_receiver
+from tests.support.replication import USER
+
+Json = Any
+READ, CHANGE = "/stacks/done", "/stacks"
+SCHEMAS = "select nspname from pg_namespace where nspname like 'headgate!_moving!_%' escape '!'"
+#: Reads without rows of the project, and streams.
+NOT_COMPARED = {
+    "/v1/{project}/events/stream": "it ends with the move",
+    "/v1/{project}/session/oidc": "it needs an OpenID provider",
+    "/v1/{project}/stacks/{name:arn:.+}": "as the name, whose route is compared",
+    "/v1/{project}/tokens": "tokens are not used with cells",
+    "/v1/{project}/observation-credential": "it needs Keystone",
+}
+#: Times at which a process was seen, and of the request.
+VOLATILE = re.compile(r'"(updated_at|last_seen|seconds_since|report_age|age|now)": [^,}]*')
+
+
+@pytest.fixture
+async def urls(postgres: TestServer) -> AsyncIterator[list[str]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(postgres.new_database()) for _ in range(2)]
+
+
+@pytest.fixture
+async def cells(urls: list[str]) -> AsyncIterator[TwoCells]:
+    async with running_receiver() as receiver, served(urls, receiver) as cells:
+        yield cells
+
+
+@pytest.fixture
+def short_notice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All processes read the moves for each response, so that none has to be waited for."""
+    monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
+    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    yield
+
+
+async def move_until(cells: TwoCells, point: str) -> None:
+    with inject_fault(f"{point}:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+
+
+async def fill_all(cells: TwoCells) -> dict[str, str]:
+    """A project with something of each kind; the values of the parameters of its routes."""
+    http = cells.http
+    await fill(cells)
+    nested = {"type": "OS::Heat::ResourceGroup", "properties": {
+        "count": 2, "resource_def": resource()}}  # fmt: skip
+    await http.create("group", {"g": nested}, tags="red,blue")
+    assert await http.until_ended("group") == "CREATE_COMPLETE"
+    kept = template({"web": resource()}, outputs={"url": {"value": "x"}})
+    assert (await http.call("POST", CHANGE, {"stack_name": "kept", "template": kept}))[0] == 201
+    assert await http.until_ended("kept") == "CREATE_COMPLETE"
+    snapshot = await http.stack_request("POST", "kept", "/snapshots", {"name": "s"})
+    assert await http.until_ended("kept") == "SNAPSHOT_COMPLETE"
+    _, config = await http.call("POST", "/software_configs", {"name": "c"})
+    sent = {"config_id": config["software_config"]["id"], "server_id": "server"}
+    _, deployment = await http.call("POST", "/software_deployments", sent)
+    (hook,) = await http.waiting_hooks("waiting")
+    stack = await http.stack("kept")
+    _, subscriptions = await http.call("GET", "/subscriptions")
+    _, events = await http.call("GET", f"/stacks/kept/{stack['id']}/resources/web/events")
+    return {
+        "project": IN_A, "hook": hook["id"], "name": "kept", "id": stack["id"],
+        "resource": "web", "event": events["events"][0]["id"], "key": "url", "version": "1",
+        "snapshot": snapshot["snapshot"]["id"] if "snapshot" in snapshot else snapshot["id"],
+        "config": config["software_config"]["id"],
+        "deployment": deployment["software_deployment"]["id"], "server": "server",
+        "subscription": subscriptions["subscriptions"][0]["id"],
+        "type": "OS::Heat::TestResource",
+    }  # fmt: skip
+
+
+def read_routes() -> list[Route]:
+    return [
+        one
+        for one in all_routes()
+        if one.is_read and "{project}" in one.path and one.path not in NOT_COMPARED
+    ]
+
+
+async def read_everything(http: Http, values: dict[str, str]) -> dict[str, str]:
+    """The responses to all requests that change nothing, by method and path."""
+    bodies = {"stacks/preview": {"stack_name": "new", "template": template({"a": resource()})},
+              "validate": {"template": template({"a": resource()})},
+              "preview": {"template": template({"a": resource()})}}  # fmt: skip
+    found: dict[str, str] = {}
+    for route in read_routes():
+        of_functions = "template_versions" in route.path
+        own = values | {"version": "2021-04-16" if of_functions else "1"}
+        path = re.sub(r"{(\w+):(\w+)}", r"\2", route.path).format(**own)
+        body = next((one for end, one in bodies.items() if route.path.endswith(end)), None)
+        if route.path == "/v1/{project}/stacks/{name}/{id}/preview" and route.method == "PATCH":
+            body = {}
+        query = f"?prefix={values['id'][:8]}" if route.path.endswith("/ids") else ""
+        async with http.session.request(
+            route.method, f"{http.url}{path}{query}", json=body, allow_redirects=False
+        ) as response:
+            text = await response.text()
+            assert response.status in (200, 300, 302), (route.method, path, response.status, text)
+            found[f"{route.method} {path}"] = VOLATILE.sub("", text)
+    return found
+
+
+async def test_each_read_has_the_same_response_in_every_step(
+    cells: TwoCells, short_notice: None
+) -> None:
+    values = await fill_all(cells)
+    before = await read_everything(cells.http, values)
+    for point in MOVE_POINTS:
+        await move_until(cells, point)
+        during = await read_everything(cells.http, values)
+        different = [path for path in before if before[path] != during[path]]
+        if point in ARRIVED:
+            different.remove(f"GET /v1/{IN_A}/services")  # the processes of the other cell
+        assert different == [], (point, different[0], before[different[0]], during[different[0]])
+
+
+def write_config(cells: TwoCells, folder: Path) -> str:
+    config = folder / "api.toml"
+    config.write_text(
+        f'[credentials]\nkey_file = "{key_file()}"\n'
+        + "".join(
+            f'[[cells.databases]]\nname = "{one["name"]}"\nurl = "{one["url"]}"\n'
+            for one in cells.databases
+        )
+    )
+    return str(config)
+
+
+async def read(http: Http, path: str, *, status: int = 200) -> Json:
+    found, document = await http.call("GET", path)
+    assert found == status, (path, found, document)
+    return document
+
+
+async def names_of(http: Http, path: str) -> list[str]:
+    return sorted(one["stack_name"] for one in (await read(http, path))["stacks"])
+
+
+async def test_no_read_fails_or_finds_a_part_during_a_whole_move(
+    cells: TwoCells, tmp_path: Path
+) -> None:
+    """The command is a process, and requests are sent without a pause until it has ended."""
+    http = cells.http
+    await of_project(http, IN_B).create("other", {})
+    await fill(cells)
+    await http.create("wide", {f"r{number}": resource() for number in range(40)})
+    assert await http.until_ended("wide") == "CREATE_COMPLETE"
+    path = f"/stacks/wide/{(await http.stack('wide'))['id']}"
+
+    async def status() -> Json:
+        stack = (await read(http, path))["stack"]
+        return stack["stack_status"], stack["stack_status_reason"]
+
+    async def resources() -> Json:
+        return sorted(
+            (one["resource_name"], one["resource_status"])
+            for one in (await read(http, f"{path}/resources"))["resources"]
+        )
+
+    async def events() -> Json:
+        return [one["id"] for one in (await read(http, f"{path}/events"))["events"]]
+
+    async def graph() -> Json:
+        return sorted(one["state"] for one in (await read(http, f"{path}/graph"))["nodes"])
+
+    async def hooks() -> Json:
+        return [one["id"] for one in (await read(http, "/hooks"))["hooks"]]
+
+    reads: list[Callable[[], Awaitable[Json]]] = [
+        status, resources, events, graph, hooks,
+        partial(names_of, http, "/stacks"),
+        partial(names_of, http, "/stacks?global_tenant=true"),
+        partial(names_of, of_project(http, IN_B), "/stacks?global_tenant=true"),
+    ]  # fmt: skip
+    expected = [await one() for one in reads]
+    assert [len(one) for one in expected[1:4]] == [40, len(expected[2]), len(expected[3])]
+    assert expected[-1] == ["done", "other", "waiting", "wide"]
+    counts = [0] * len(reads)
+
+    async def repeat(number: int) -> None:
+        while not moving.done():
+            assert await reads[number]() == expected[number], (number, counts)
+            counts[number] += 1
+
+    command = ("move-project", IN_A, "--to", "b", "--config", write_config(cells, tmp_path))
+    moving = asyncio.create_task(run_admin(*command))
+    await asyncio.gather(*map(repeat, range(len(reads))))
+    assert (await moving).code == 0, moving.result()
+    assert min(counts) > 10
+    assert [await one() for one in reads] == expected
+
+
+async def pages(http: Http, query: str) -> list[str]:
+    """The names in all pages of one stack each."""
+    found: list[str] = []
+    marker = ""
+    while True:
+        page = (await read(http, f"/stacks?global_tenant=true&limit=1{query}{marker}"))["stacks"]
+        if not page:
+            return found
+        found += [one["stack_name"] for one in page]
+        marker = f"&marker={page[0]['id']}"
+
+
+async def test_lists_of_all_projects_have_each_stack_once_in_every_step(
+    cells: TwoCells, short_notice: None
+) -> None:
+    """Also while two projects move, and in the pages and counts."""
+    http = cells.http
+    for project, name in ((IN_A, "a1"), (IN_B, "b1"), (OTHER_IN_A, "o1"), (IN_A, "a2")):
+        await of_project(http, project).create(name, {})
+        assert await of_project(http, project).until_ended(name) == "CREATE_COMPLETE"
+    with inject_fault("move.taken:1:raise"), pytest.raises(InjectedFault):
+        await cells.move(project=OTHER_IN_A)
+    for point in MOVE_POINTS:
+        await move_until(cells, point)
+        for client in (http, of_project(http, IN_B), of_project(http, OTHER_IN_A)):
+            assert await pages(client, "&sort_dir=asc") == ["a1", "b1", "o1", "a2"], point
+            assert await pages(client, "") == ["a2", "o1", "b1", "a1"], point
+            found = await read(client, "/stacks?global_tenant=true&with_count=true")
+            assert found["count"] == 4, point
+    await cells.move(project=OTHER_IN_A)
+    assert await pages(http, "&sort_dir=asc") == ["a1", "b1", "o1", "a2"]
+
+
+class HeldReads:
+    """Reads of a stack that have found it, and wait before they read the rest."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reached, self.release = asyncio.Event(), asyncio.Event()
+        find_stack = Reads.find_stack
+
+        async def held(reads: Reads, project: str, name_or_id: str) -> Any:
+            found = await find_stack(reads, project, name_or_id)
+            if not self.reached.is_set():
+                self.reached.set()
+                await self.release.wait()
+            return found
+
+        monkeypatch.setattr(Reads, "find_stack", held)
+
+
+#: The point at which a read begins, and the one at which it goes on; "": before the move.
+SPANS = [
+    ("", "move.taken"), ("", "move.deleted"), ("move.announced", "move.taken"),
+    ("move.closed", "move.taken"), ("move.taken", "move.arrived"),
+    ("move.taken", "move.deleted"), ("move.arrived", "move.deleted"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("begin", "end"), [("", "move.arrived"), ("move.taken", "move.deleted")])
+async def test_a_list_of_all_projects_that_began_before_a_step_is_complete_after_it(
+    cells: TwoCells, short_notice: None, monkeypatch: pytest.MonkeyPatch, begin: str, end: str
+) -> None:
+    """It has read the one cell before the project arrived there, and reads the other one after it
+    has left."""
+    monkeypatch.setattr(api_cells, "LIST_TIMEOUT", 60.0)
+    await cells.http.create("done", {"web": resource()})
+    assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+    if begin:
+        await move_until(cells, begin)
+    reached, release, list_stacks = asyncio.Event(), asyncio.Event(), Reads.list_stacks
+    conn = await connect(cells.urls[1])
+    in_b = await conn.fetchval("select current_database()")
+    await conn.close()
+
+    async def held(reads: Reads, project: str | None, wanted: Any) -> Any:
+        async with reads._database.connection() as conn:
+            database = await conn.fetchval("select current_database()")
+        if database != in_b and not release.is_set():
+            reached.set()
+            await release.wait()
+        return await list_stacks(reads, project, wanted)
+
+    monkeypatch.setattr(Reads, "list_stacks", held)
+    # The project in the URL does not move.
+    other = of_project(cells.http, IN_B)
+    reading = asyncio.create_task(names_of(other, "/stacks?global_tenant=true"))
+    await reached.wait()
+    await move_until(cells, end)
+    release.set()
+    assert await reading == ["done"]
+
+
+@pytest.mark.parametrize(("begin", "end"), SPANS)
+async def test_a_read_that_began_before_a_step_is_complete_after_it(
+    cells: TwoCells, short_notice: None, monkeypatch: pytest.MonkeyPatch, begin: str, end: str
+) -> None:
+    await cells.http.create("done", {"web": resource(), "app": resource()})
+    assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+    path = f"/stacks/done/{(await cells.http.stack('done'))['id']}/resources"
+    if begin:
+        await move_until(cells, begin)
+        await read(cells.http, path)  # the process notices the step
+    held = HeldReads(monkeypatch)
+    reading = asyncio.create_task(read(cells.http, path))
+    await held.reached.wait()
+    await move_until(cells, end)
+    held.release.set()
+    found = [one["resource_name"] for one in (await reading)["resources"]]
+    assert sorted(found) == ["app", "web"]
+
+
+async def test_a_read_while_the_move_is_put_back_and_begins_again_is_complete(
+    cells: TwoCells, short_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The project has the same state at the beginning and at the end, and other rows."""
+    await cells.http.create("done", {"web": resource(), "app": resource()})
+    assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+    path = f"/stacks/done/{(await cells.http.stack('done'))['id']}/resources"
+    await move_until(cells, "move.taken")
+    await read(cells.http, path)
+    held = HeldReads(monkeypatch)
+    reading = asyncio.create_task(read(cells.http, path))
+    await held.reached.wait()
+    await cells.move(undo=True, to="")
+    await move_until(cells, "move.taken")
+    held.release.set()
+    assert len((await reading)["resources"]) == 2
+
+
+async def test_a_process_that_has_not_noticed_the_move_reads_the_rows_where_they_are(
+    urls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads the moves of the cell before it responds, because it read them long ago."""
+    async with running_receiver() as receiver, served(urls, receiver) as cells:
+        await cells.http.create("done", {"web": resource()})
+        assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+        monkeypatch.setattr(served_cells, "RETRY_INTERVAL", 3600.0)
+        monkeypatch.setattr(served_cells, "MAX_AGE", 0.5)
+        async with api_of(cells.databases) as stale:
+            http = of_project(stale, IN_A)
+            assert await names_of(http, "/stacks") == ["done"]
+            monkeypatch.setattr(project_move, "NOTICE_TIME", 1.0)
+            await move_until(cells, "move.taken")
+            assert await names_of(http, "/stacks") == ["done"]
+            assert await names_of(http, "/stacks?global_tenant=true") == ["done"]
+            await cells.move()
+            assert await names_of(http, "/stacks") == ["done"]
+            assert await names_of(http, "/stacks?global_tenant=true") == ["done"]
+
+
+async def changes(http: Http) -> None:
+    """Each change is refused, and names the time after which to send it again."""
+    stack = await http.stack("done")
+    path = f"/stacks/done/{stack['id']}"
+    new = {"stack_name": "new", "template": template({"a": resource()})}
+    for method, rest, body in (
+        ("POST", "/stacks", new), ("PATCH", path, {}), ("DELETE", path, None),
+        ("POST", f"{path}/actions", {"check": None}), ("POST", f"{path}/snapshots", {}),
+        ("POST", "/software_configs", {"name": "c"}),
+    ):  # fmt: skip
+        url = f"{http.url}/v1/{http.project}{rest}"
+        async with http.session.request(method, url, json=body) as response:
+            found = await response.json()
+            assert response.status == 503, (method, rest, found)
+            assert found["error"]["type"] == "ProjectMoving", (method, rest)
+            assert response.headers["Retry-After"], (method, rest)
+
+
+async def test_changes_are_refused_in_every_step_and_nothing_is_left_of_the_move(
+    cells: TwoCells, short_notice: None
+) -> None:
+    await fill(cells)
+    conn = await connect(cells.urls[0])
+    try:
+        for point in MOVE_POINTS:
+            await move_until(cells, point)
+            if point in ARRIVED:
+                break
+            await eventually(partial(_is_noticed, cells.http))
+            await changes(cells.http)
+            assert len(await conn.fetch(SCHEMAS)) == (point != "move.announced")
+        await cells.move()
+        assert await conn.fetch(SCHEMAS) == []
+        assert await conn.fetch("select project from moving_schema") == []
+    finally:
+        await conn.close()
+    assert await names_of(cells.http, "/stacks") == ["done", "waiting"]
+
+
+async def _is_noticed(http: Http) -> bool:
+    return (await http.call("POST", "/software_configs", {"name": "c"}))[0] == 503
+
+
+async def test_the_stream_of_a_moving_project_ends_and_is_refused_until_it_has_arrived(
+    cells: TwoCells, short_notice: None
+) -> None:
+    """No event occurs meanwhile; a client connects again with its last event."""
+    http, url = cells.http, f"{cells.http.url}/v1/{IN_A}/events/stream"
+    await cells.http.create("done", {"web": resource()})
+    async with http.session.get(url) as stream:
+        assert stream.status == 200
+        await move_until(cells, "move.taken")
+        with pytest.raises((aiohttp.ClientError, StopAsyncIteration)):
+            async with asyncio.timeout(30):
+                async for _ in stream.content:
+                    pass
+            raise StopAsyncIteration
+    async with http.session.get(url) as refused:
+        assert (refused.status, bool(refused.headers["Retry-After"])) == (503, True)
+    await cells.move()
+    async with http.session.get(url, headers={"Last-Event-ID": ""}) as stream:
+        assert stream.status == 200
+
+
+async def test_a_move_is_refused_if_the_account_may_create_no_schema(
+    urls: list[str], short_notice: None
+) -> None:
+    """The project can be changed again."""
+    async with running_node("a") as node:
+        url = url_of(node)
+        async with api_of([cell("a", url), cell("b", urls[1])]) as http:
+            project = of_project(http, IN_A)
+            assert await _is_changed(project)
+            for statement in (
+                "create role limited login",
+                "grant all on all tables in schema public to limited",
+            ):
+                await node.execute(statement, database="headgate")
+            limited = [cell("a", url.replace(USER, "limited", 1)), cell("b", urls[1])]
+            with pytest.raises(Conflict, match="permission denied for database") as caught:
+                await move_project(
+                    cells_settings(limited), IN_A, "b", undo=False, wait=1, report=lambda _: None
+                )
+            assert caught.value.code == "NoRightToMove"
+            assert "grant create on database" in caught.value.finding.remedy
+            conn = await connect(url)
+            try:
+                assert await read_state(conn, IN_A) == MoveRecord("", None)
+            finally:
+                await conn.close()
+
+
+async def _is_changed(http: Http) -> bool:
+    return (await http.call("POST", "/software_configs", {"name": "c"}))[0] == 200
