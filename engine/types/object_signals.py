@@ -1,8 +1,11 @@
-"""Signals that are objects: a server uploads them with a signed URL to an object store, so that it
-needs no connection to Headgate.
+"""Signals that a server sends to another service, so that it needs no connection to Headgate: it
+uploads them with a signed URL to an object of Swift, or posts them to a queue of Zaqar with
+credentials of its own.
 
-The types use this port; engine/types/openstack/swift/signal_objects.py implements it. An operation
-that waits calls `next_wait` first, and reads the objects if it returns None.
+The types use the port `ObjectSignals`; engine/types/openstack/swift/signal_objects.py and
+engine/types/openstack/zaqar/signal_queues.py implement it. An operation that waits calls
+`next_wait` first, and reads the signals if it returns None. Messages of a queue expire, so the
+operation keeps those that it has read (`Uploads.kept`).
 """
 
 import re
@@ -21,41 +24,61 @@ from engine.types.operation_outcomes import next_poll
 from engine.words import Json
 
 TEMP_URL: Final = "TEMP_URL_SIGNAL"
+ZAQAR: Final = "ZAQAR_SIGNAL"
 #: Bytes of the longest signal.
 MAX_BYTES: Final = 65_536
 #: Seconds between two lists of the observer, at most.
 OBSERVER_PAUSE: Final = 5.0
 #: Seconds between two reads by the operation itself: with the observer, and without it at most.
 READ_PAUSE, POLL_PAUSE = 30.0, 5.0
-#: What the name of a signal object begins with.
+#: What the name of a signal object begins with, and that of a queue.
 PREFIX: Final = "headgate-signal-"
+QUEUE_PREFIX: Final = "headgate-queue-"
 _NAME = re.compile(
-    rf"{PREFIX}(?P<stack>[0-9a-f]{{32}})-(?P<resource>[0-9a-f]{{32}})-[0-9a-f]{{32}}(?![0-9a-f])"
+    rf"(?:{PREFIX}|{QUEUE_PREFIX})(?P<stack>[0-9a-f]{{32}})-(?P<resource>[0-9a-f]{{32}})"
+    r"-(?P<operation>[0-9a-f]{32})(?![0-9a-f])"
 )
+#: In the progress and in the data of a resource: the messages that it has read (`Uploads.kept`).
+MESSAGES: Final = "messages"
 #: In the progress of a waiting operation: the number of signals that it has read, when it reads
 #: again, and how often it has read without finding a new one.
 _KNOWN, _READ_AT, _TRIES = "known", "read_at", "tries"
 
 
+#: What the operator can do if a transport that uses Zaqar is refused.
+OPERATOR_REMEDY: Final = "The operator can set [resource_types.openstack.stack_users]."
+
+
 @dataclass(frozen=True, slots=True)
 class SignalObject:
-    """url: accepts PUT without further credentials. It is a secret."""
+    """url: accepts PUT without further credentials. It is a secret. credentials: of a queue, in its
+    place: a user of Keystone, and the name of the queue, by the names that agents expect."""
 
     name: str
-    url: str = field(repr=False)
+    url: str = field(default="", repr=False)
+    credentials: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
     """What was uploaded to an object. contents: the oldest first; None for what is longer than
-    `MAX_BYTES`. excess: why later ones are not read, and what to do; "" if all were read."""
+    `MAX_BYTES`. excess: why later ones are not read, and what to do; "" if all were read. kept: the
+    messages, [ID, content or None], that the operation keeps in `MESSAGES`, because they expire."""
 
     contents: Sequence[bytes | None] = ()
     excess: str = ""
+    kept: Sequence[Json] = ()
 
 
 class ObjectSignals(Protocol):
-    """The methods raise ServiceError."""
+    """The methods raise ServiceError. service: its name, for messages."""
+
+    @property
+    def service(self) -> str: ...
+
+    @property
+    def needs_credential(self) -> bool:
+        """Whether the methods act with `Call.credential`."""
 
     @property
     def has_observer(self) -> bool:
@@ -81,14 +104,49 @@ class ObjectSignals(Protocol):
         """The service, as `ResourceType.objects_endpoint` names it."""
 
 
-def object_name(call: Call) -> str:
+@dataclass(frozen=True, slots=True)
+class SignalServices:
+    """The services to which servers can send signals. None: Headgate does not use it."""
+
+    swift: ObjectSignals | None = None
+    zaqar: ObjectSignals | None = None
+
+    def by_transport(self, transport: Json) -> ObjectSignals | None:
+        """The service of a transport; None: it needs none, or there is none."""
+        return {TEMP_URL: self.swift, ZAQAR: self.zaqar}.get(str(transport))
+
+    def by_name(self, name: str) -> ObjectSignals | None:
+        """The service with the object of this name."""
+        return self.zaqar if name.startswith(QUEUE_PREFIX) else self.swift
+
+    @property
+    def transports(self) -> frozenset[str]:
+        """The transports that can be used."""
+        known = {TEMP_URL: self.swift, ZAQAR: self.zaqar}
+        return frozenset(name for name, service in known.items() if service is not None)
+
+
+NO_SERVICES: Final = SignalServices()
+
+
+def object_name(call: Call, transport: str = TEMP_URL) -> str:
     """The name of the object of an operation. A replacement has another one."""
-    return f"{resource_prefix(call)}{call.operation_key.hex}"
+    return f"{resource_prefix(call, transport)}{call.operation_key.hex}"
 
 
-def resource_prefix(call: Call) -> str:
+def resource_prefix(call: Call, transport: str = TEMP_URL) -> str:
     """What the names of all objects of a resource begin with."""
-    return f"{PREFIX}{call.stack_id.hex}-{call.resource_id.hex}-"
+    prefix = QUEUE_PREFIX if transport == ZAQAR else PREFIX
+    return f"{prefix}{call.stack_id.hex}-{call.resource_id.hex}-"
+
+
+def ids_of(name: str) -> tuple[UUID, UUID, UUID]:
+    """The IDs of the stack, of the resource and of the operation of an object. Raises
+    ValueError."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(name)
+    return UUID(found["stack"]), UUID(found["resource"]), UUID(found["operation"])
 
 
 def object_of(text: str, stack_id: UUID | None = None) -> str | None:
@@ -104,15 +162,23 @@ def object_of(text: str, stack_id: UUID | None = None) -> str | None:
 
 def owner_of(name: str) -> UUID:
     """The ID of the resource of an object."""
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise ValueError(name)
-    return UUID(found["resource"])
+    return ids_of(name)[1]
 
 
 def number_of(name: str, number: int) -> str:
     """The ID, for the observer, of the signal with this number to an object."""
     return f"{name}#{number}"
+
+
+def kept_messages(call: Call) -> Sequence[Json]:
+    """The messages that the operation or an earlier one has read, as `Uploads.kept`."""
+    progress = call.progress if isinstance(call.progress, Mapping) else {}
+    return progress.get(MESSAGES) or call.data.get(MESSAGES) or ()
+
+
+def contents_of(kept: Sequence[Json]) -> list[bytes | None]:
+    """`Uploads.contents` of kept messages."""
+    return [None if content is None else str(content).encode() for _, content in kept]
 
 
 def parse_body(body: bytes | None) -> Mapping[str, Json] | str:
@@ -129,20 +195,19 @@ def parse_body(body: bytes | None) -> Mapping[str, Json] | str:
 
 
 class ReceivesObjects(ResourceType):
-    """A type whose operations may wait for signals that are objects. objects: None: there is no
-    object store."""
+    """A type whose operations may wait for signals that are objects."""
 
-    objects: ObjectSignals | None = None
+    services: SignalServices = NO_SERVICES
 
     async def read_objects(
         self, project: str, definition: Mapping[str, Json]
     ) -> AsyncIterator[Mapping[str, Json]]:
-        if self.objects is not None:
-            async for page in self.objects.list_all(project):
+        if self.services.swift is not None:
+            async for page in self.services.swift.list_all(project):
                 yield page
 
     def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
-        return self.objects.endpoint if self.objects is not None else ""
+        return self.services.swift.endpoint if self.services.swift is not None else ""
 
     def is_complete(self, definition: Mapping[str, Json], found: Json) -> bool:
         return True
@@ -175,7 +240,7 @@ class ReceivesObjects(ResourceType):
         kept = last.get(_KNOWN, 0) if known is None else known
         tries = last.get(_TRIES, 0) + 1 if kept == last.get(_KNOWN) else 0
         woken = _READ_AT in last and call.now < datetime.fromisoformat(last[_READ_AT])
-        observed = self._is_observed and known is not None and (tries == 0 or not woken)
+        observed = self._is_observed(name) and known is not None and (tries == 0 or not woken)
         if observed:
             read_at = call.now + timedelta(seconds=READ_PAUSE)
             if await self._has_signal(call, name, kept + 1):
@@ -186,16 +251,14 @@ class ReceivesObjects(ResourceType):
         end = read_at if until is None else min(read_at, until)
         return Wait(end, waits, reason, public_reason=reason)
 
-    @property
-    def _is_observed(self) -> bool:
-        return (
-            self.completions is not None and self.objects is not None and self.objects.has_observer
-        )
+    def _is_observed(self, name: str) -> bool:
+        service = self.services.by_name(name)
+        return self.completions is not None and service is not None and service.has_observer
 
     async def _has_signal(self, call: Call, name: str, number: int) -> bool:
         """Whether the observer has found this signal; if not, it looks for it. False without an
         observer."""
-        if not self._is_observed or self.completions is None:
+        if not self._is_observed(name) or self.completions is None:
             return False
         accepted = AcceptedOperation(
             call.project,

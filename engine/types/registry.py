@@ -14,7 +14,7 @@ from engine.types.custom_constraints import BUILT_IN, CustomConstraint, Validato
 from engine.types.delay import Delay
 from engine.types.groups import groups
 from engine.types.inert_resources import AccessPolicy, NoneResource
-from engine.types.object_signals import ObjectSignals
+from engine.types.object_signals import NO_SERVICES, SignalServices
 from engine.types.placement import Placer, load_installed
 from engine.types.random_string import RandomString
 from engine.types.successor import Successors
@@ -148,12 +148,12 @@ def built_in(
     *more: ResourceType,
     gate: ResourceType | None = None,
     placer: Placer | None = None,
-    objects: ObjectSignals | None = None,
+    services: SignalServices = NO_SERVICES,
 ) -> TypeRegistry:
     """The registry of the types of Headgate, `more`, and installed plug-ins.
 
     gate: the type of the nodes of whole actions. placer: places new members of groups; None: the
-    installed plug-in, if there is one. objects: signals that are objects.
+    installed plug-in, if there is one. services: that servers can send signals to.
 
     An entry point names a ResourceType that takes no arguments. Raises Conflict if two types have
     the same name, Unavailable for a plug-in that does not load.
@@ -166,7 +166,7 @@ def built_in(
         Value(),
         Delay(randomness),
         AccessPolicy(),
-        *wait_types(objects),
+        *wait_types(services),
         *groups(placer or load_installed()),
     ]
     return TypeRegistry([*own, *more, *plugged], gate=gate)

@@ -83,8 +83,17 @@ class IssuedToken:
     credential: ApplicationCredential
 
 
+@dataclass(frozen=True, slots=True)
+class DomainToken:
+    """A token of the administrator of the domain of stack users, and its service catalog."""
+
+    token: str = field(repr=False)
+    user_id: str
+    catalog: Sequence[Mapping[str, Json]] = field(repr=False)
+
+
 class CredentialRejected(Exception):
-    """Keystone gives no token for an application credential. status: of its response."""
+    """Keystone gives no token for a credential. status: of its response."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"Keystone responded with {status}")
@@ -199,6 +208,28 @@ class KeystoneClient:
                 token = document["token"]
                 catalog = list(token["catalog"])
                 return IssuedToken(headers["X-Subject-Token"], catalog, _credential_of(token))
+        except _BROKEN as error:
+            raise unavailable(describe(error)) from error
+        if _is_temporary(status):
+            raise unavailable(f"it responded with {status}")
+        raise CredentialRejected(status)
+
+    async def token_of_domain_admin(
+        self, domain_id: str, username: str, password: str, project: str = ""
+    ) -> DomainToken:
+        """A token for a domain, with a user of it. project: the name of a project of the domain,
+        for which the token is instead. Raises Unavailable, CredentialRejected."""
+        domain = {"id": domain_id}
+        user = {"name": username, "domain": domain, "password": password}
+        scope = {"project": {"name": project, "domain": domain}} if project else {"domain": domain}
+        identity = {"methods": ["password"], "password": {"user": user}}
+        body = {"auth": {"identity": identity, "scope": scope}}
+        try:
+            status, document, headers = await self._request("POST", "/auth/tokens", body, {})
+            if status == 201:
+                token = document["token"]
+                catalog = list(token["catalog"])
+                return DomainToken(headers["X-Subject-Token"], token["user"]["id"], catalog)
         except _BROKEN as error:
             raise unavailable(describe(error)) from error
         if _is_temporary(status):

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from engine.errors import Unavailable
 from engine.ttl_cache import TtlCache
-from engine.types.openstack.cloud import CloudAccess
+from engine.types.openstack.cloud import CloudAccess, StackAdmin
 from engine.types.openstack.services import Service, find_endpoint
 from hub.auth.keystone_client import CredentialRejected, IssuedToken, KeystoneClient
 from hub.auth.observation_credentials import ObservationCredentials
@@ -25,6 +25,8 @@ READER_TOKEN_LIFETIME: Final = 3_600.0
 MAX_READER_TOKENS: Final = 20
 #: Catalogs are large: some 20 KB each.
 MAX_CATALOGS: Final = 1_000
+#: Projects of stack users for which tokens are kept.
+MAX_STACK_TOKENS: Final = 10_000
 
 
 class TrustedTokens(Protocol):
@@ -59,7 +61,9 @@ class KeystoneCloud:
         self.ca_pem = ca_pem
         self._client = client
         self._tokens = tokens
-        self._access = access
+        self.access = access
+        self._stack_admins: TtlCache[str, StackAdmin] = TtlCache(max_entries=MAX_STACK_TOKENS)
+        self._stack_logins: SharedTasks[StackAdmin] = SharedTasks()
         self._catalogs: TtlCache[str, Sequence[Mapping[str, Json]]] = TtlCache(
             max_entries=MAX_CATALOGS
         )
@@ -75,7 +79,7 @@ class KeystoneCloud:
 
     @property
     def has_reader(self) -> bool:
-        return bool(self._access.reader_id)
+        return bool(self.access.reader_id)
 
     def token(self, credential: str) -> str | Awaitable[str]:
         return self._tokens.exchange(credential)
@@ -98,7 +102,7 @@ class KeystoneCloud:
         return catalog
 
     def _find(self, catalog: Sequence[Mapping[str, Json]], service: Service) -> str | None:
-        return find_endpoint(catalog, service, self._access.region, self._access.interface)
+        return find_endpoint(catalog, service, self.access.region, self.access.interface)
 
     async def reader_token(self, refused: str = "") -> str:
         async with self._renewing:
@@ -112,10 +116,10 @@ class KeystoneCloud:
 
     async def _reader_credential_token(self) -> IssuedToken:
         """Raises Unavailable, also if Keystone rejects the credential."""
-        reader_id = self._access.reader_id
+        reader_id = self.access.reader_id
         try:
             return await self._client.token_by_application_credential(
-                reader_id, self._access.reader_secret
+                reader_id, self.access.reader_secret
             )
         except CredentialRejected as error:
             raise Unavailable(
@@ -124,6 +128,35 @@ class KeystoneCloud:
                 remedy="Create a new application credential, and restart the server with it.",
                 code="KeystoneUnavailable",
             ) from None
+
+    async def stack_admin(self, project: str = "", refused: str = "") -> StackAdmin:
+        known = self._stack_admins.get(project, monotonic())
+        if known is None or known.token == refused:
+            known = await self._stack_logins.run(project, lambda: self._log_in_stack_admin(project))
+        return known
+
+    async def _log_in_stack_admin(self, project: str) -> StackAdmin:
+        """Raises Unavailable, also if Keystone rejects the credential."""
+        domain = self.access.stack_domain
+        if domain is None:
+            raise RuntimeError("there is no domain of stack users")
+        try:
+            issued = await self._client.token_of_domain_admin(
+                domain.id, domain.username, domain.password, project
+            )
+        except CredentialRejected as error:
+            raise Unavailable(
+                f"Keystone rejected the administrator of the domain of stack users with"
+                f" {error.status}",
+                place="[resource_types.openstack.stack_users]",
+                remedy="Correct the settings, and give the user the role admin in the domain.",
+                code="KeystoneUnavailable",
+            ) from None
+        now, place = monotonic(), cache_key(RequestCredentials(token=issued.token))
+        self._catalogs.keep(place, issued.catalog, now + CATALOG_LASTS)
+        found = StackAdmin(issued.user_id, issued.token)
+        self._stack_admins.keep(project, found, now + READER_TOKEN_REUSED)
+        return found
 
     async def observation_token(self, credential: str, refused: str = "") -> str:
         if self._credentials is None:

@@ -12,10 +12,12 @@ from engine.errors import Unavailable
 from engine.types.command import AllowedProgram, Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.http import Http, HttpSettings
+from engine.types.object_signals import SignalServices
 from engine.types.openstack import openstack_types
-from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity
+from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity, StackDomain
 from engine.types.openstack.swift.server_objects import SwiftServerObjects
 from engine.types.openstack.swift.signal_objects import MAX_SIGNALS, SwiftSignals
+from engine.types.openstack.zaqar.signal_queues import ZaqarSignals
 from engine.types.operator_credentials import Credential, Credentials
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
@@ -27,6 +29,7 @@ from hub.program.command_account import find_run_as
 from hub.settings.resource_types import (
     HttpCredential,
     HttpSection,
+    OpenStackStackUsers,
     RemoteStackSection,
     ResourceTypes,
 )
@@ -72,7 +75,13 @@ class ProcessTypes:
         used = None
         if settings.openstack.enabled and cloud is not None:
             used = Cloud(self._cloud_web, cloud)
-        objects = SwiftSignals(used, max_signals) if used is not None else None
+        services = SignalServices()
+        if used is not None:
+            domain = used.identity.access.stack_domain
+            services = SignalServices(
+                SwiftSignals(used, max_signals),
+                ZaqarSignals(used, domain, servers.keystone, max_signals) if domain else None,
+            )
         self.metadata_objects: MetadataObjects | None = (
             SwiftServerObjects(used, servers.container_key) if used is not None else None
         )
@@ -90,12 +99,12 @@ class ProcessTypes:
                 self._trusted_web,
                 credentials,
             ),
-            *software_types(software_store, servers, objects, self.metadata_objects),
+            *software_types(software_store, servers, services, self.metadata_objects),
             *(openstack_types(used, software_store, servers) if used is not None else ()),
             *types,
             gate=gate,
             placer=placer,
-            objects=objects,
+            services=services,
         )
 
     async def __aenter__(self) -> Self:
@@ -131,14 +140,21 @@ def _command(settings: ResourceTypes) -> Command:
 
 
 def cloud_access(section: OpenStackSection) -> CloudAccess:
-    """How resource types use Keystone. Raises Unavailable if the secret cannot be read."""
-    file = section.reader.secret_file
+    """How resource types use Keystone. Raises Unavailable if a secret cannot be read."""
+    file, users = section.reader.secret_file, section.stack_users
     return CloudAccess(
         section.region,
         section.interface,
         section.reader.application_credential_id,
         _read(file, "[resource_types.openstack.reader] secret_file") if file else "",
+        _stack_domain(users) if users.domain_id else None,
     )
+
+
+def _stack_domain(section: OpenStackStackUsers) -> StackDomain:
+    place = "[resource_types.openstack.stack_users] password_file"
+    password = _read(section.password_file, place)
+    return StackDomain(section.domain_id, section.username, password, section.role)
 
 
 def outbound_settings(http: HttpSection) -> OutboundSettings:

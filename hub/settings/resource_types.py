@@ -108,11 +108,30 @@ class OpenStackReader(Section):
         return self
 
 
+class OpenStackStackUsers(Section):
+    """The domain of Keystone for the users of servers, and its administrator."""
+
+    domain_id: str = ""
+    username: str = ""
+    password_file: str = ""
+    role: Annotated[str, Field(min_length=1)] = "heat_stack_user"
+
+    @model_validator(mode="after")
+    def _check_all(self) -> Self:
+        if len({bool(self.domain_id), bool(self.username), bool(self.password_file)}) > 1:
+            raise invalid(
+                "domain_id, username and password_file belong together",
+                "Set all of them, or none",
+            )
+        return self
+
+
 class OpenStack(Section):
     enabled: bool = False
     region: str = ""
     interface: Literal["public", "internal", "admin"] = "public"
     reader: OpenStackReader = OpenStackReader()
+    stack_users: OpenStackStackUsers = OpenStackStackUsers()
 
 
 class ResourceTypes(Section):

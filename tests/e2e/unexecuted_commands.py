@@ -113,7 +113,11 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
     "docs/how-to/use-ansible-and-terraform.md": {"pip install": PACKAGES},
     "docs/how-to/use-openstack-clients.md": dict.fromkeys(("export OS_", "openstack stack"), CLIENTS),
     "docs/how-to/use-openstack.md": dict.fromkeys(
-        ("openstack application credential", "headgate observation-credential"), OPENSTACK
+        (
+            "openstack application credential", "headgate observation-credential",
+            "openstack domain", "openstack user", "openstack role",
+        ),
+        OPENSTACK,
     ),
     "docs/how-to/wait-for-a-signal.md": {"curl -X PUT": FORM},
     "docs/how-to/write-a-listener.md": {

@@ -21,8 +21,8 @@ def in_sequence(resources: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def settings_file(openstack: OpenStack) -> str:
-    """The settings of a server process in TOML."""
+def settings_file(openstack: OpenStack, more: Mapping[str, str] | None = None) -> str:
+    """The settings of a server process in TOML. more: further ones, by section and name."""
     auth = keystone_settings(openstack)
     keystone = {
         name.removeprefix("auth.keystone."): value
@@ -30,9 +30,14 @@ def settings_file(openstack: OpenStack) -> str:
         if name.startswith("auth.keystone.")
     }
     lines = "\n".join(f'{name} = "{value}"' for name, value in keystone.items())
+    sections: dict[str, list[str]] = {}
+    for key, value in (more or {}).items():
+        section, _, name = key.rpartition(".")
+        sections.setdefault(section, []).append(f'{name} = "{value}"')
+    added = "".join(f"[{one}]\n" + "\n".join(pairs) + "\n" for one, pairs in sections.items())
     return (
         f'[auth]\nmode = "keystone"\n[auth.keystone]\n{lines}\n'
-        '[resource_types.openstack]\nenabled = true\n[engine]\nlease = "2s"\npoll = "1s"\n'
+        f'[resource_types.openstack]\nenabled = true\n[engine]\nlease = "2s"\npoll = "1s"\n{added}'
     )
 
 

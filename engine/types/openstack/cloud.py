@@ -14,7 +14,7 @@ A response 401 to a token that came from a trust gets one new token, and the req
 It does I/O through the given `HttpClient` only. Tokens are in no text and in no log.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
@@ -55,15 +55,35 @@ Query = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class StackDomain:
+    """The domain of Keystone in which Headgate creates users for servers, as Heat does. username,
+    password: of its administrator, who is in this domain. role: of the users, by name."""
+
+    id: str
+    username: str
+    password: str = field(repr=False)
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
 class CloudAccess:
     """region: the ID of the region of all requests; "": the first one in the catalog. interface: of
     the endpoints, such as ``public``. reader_id, reader_secret: of the application credential that
-    reads the objects of all projects; "" for none."""
+    reads the objects of all projects; "" for none. stack_domain: None: servers get no users."""
 
     region: str = ""
     interface: str = "public"
     reader_id: str = ""
     reader_secret: str = field(default="", repr=False)
+    stack_domain: StackDomain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StackAdmin:
+    """The administrator of the domain of stack users, with a token."""
+
+    user_id: str
+    token: str = field(repr=False)
 
 
 class CloudIdentity(Protocol):
@@ -78,6 +98,11 @@ class CloudIdentity(Protocol):
     @property
     def ca_pem(self) -> str:
         """The CA certificate of the services; "": the system's CA certificates."""
+        ...
+
+    @property
+    def access(self) -> CloudAccess:
+        """How the operator has configured the cloud."""
         ...
 
     def token(self, credential: str) -> str | Awaitable[str]:
@@ -100,6 +125,12 @@ class CloudIdentity(Protocol):
     async def observation_token(self, credential: str, refused: str = "") -> str:
         """A token of `Call.observation_credential`. refused: by a service: return another one. The
         error for a credential that cannot be used has the code OBSERVATION_CREDENTIAL_REFUSED."""
+        ...
+
+    async def stack_admin(self, project: str = "", refused: str = "") -> StackAdmin:
+        """The administrator of `CloudAccess.stack_domain`, with a token for the domain. project:
+        the name of a project of the domain for which the token is instead. refused: by a service:
+        return another one."""
         ...
 
 
@@ -136,6 +167,15 @@ class Cloud:
         """A session that observes the objects of a project. Only with `has_observer`."""
         return Session(self, None, "" if self.has_reader else call.observation_credential)
 
+    def stack_users_session(self, project: str = "") -> "Session":
+        """A session of the administrator of the domain of stack users. project: the name of one of
+        its projects, for objects of this project. Only with `CloudAccess.stack_domain`."""
+
+        async def token(refused: str) -> str:
+            return (await self.identity.stack_admin(project, refused)).token
+
+        return Session(self, None, source=token)
+
     def owner_session(self, call: Call) -> "Session":
         """A session that observes as the owner of the project, for a service that shows objects to
         their project only. Only with `Call.observation_credential`."""
@@ -151,18 +191,26 @@ def is_of_project(call: Call) -> bool:
 
 class Session:
     """Requests of one operation. credential: None: of the reader or, if observer is not empty, of
-    this `Call.observation_credential`."""
+    this `Call.observation_credential`. source: gives the tokens instead; its argument is one that a
+    service has refused, or ""."""
 
-    def __init__(self, cloud: Cloud, credential: str | None, observer: str = "") -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        credential: str | None,
+        observer: str = "",
+        source: Callable[[str], Awaitable[str]] | None = None,
+    ) -> None:
         self._cloud = cloud
         self.credential = credential
         self._observer = observer
+        self._source = source
         self._token = ""
 
     @property
     def reads_all_projects(self) -> bool:
         """Whether lists may be requested for all projects."""
-        return self.credential is None and not self._observer
+        return self.credential is None and not self._observer and self._source is None
 
     async def request(
         self,
@@ -380,6 +428,8 @@ class Session:
 
     async def _observer_token(self, refused: str = "") -> str:
         identity = self._cloud.identity
+        if self._source is not None:
+            return await self._source(refused)
         if self._observer:
             return await identity.observation_token(self._observer, refused)
         return await identity.reader_token(refused)

@@ -1,7 +1,7 @@
 """Resource types of software: configs, their deployments to servers, and the servers."""
 
 from engine.types.contract import ResourceType
-from engine.types.object_signals import ObjectSignals
+from engine.types.object_signals import NO_SERVICES, SignalServices
 from engine.types.software.configs import (
     CloudConfig,
     SoftwareComponent,
@@ -21,16 +21,16 @@ __all__ = ["ServerUrls", "SoftwareStore", "software_types"]
 def software_types(
     software_store: SoftwareStore,
     servers: ServerUrls,
-    objects: ObjectSignals | None = None,
+    services: SignalServices = NO_SERVICES,
     metadata_objects: MetadataObjects | None = None,
 ) -> list[ResourceType]:
-    """The software types. servers: the metadata URLs of servers. objects, metadata_objects: signals
-    and metadata that are objects; None: there is no Swift."""
+    """The software types. servers: the metadata URLs of servers. services: that servers can send
+    signals to. metadata_objects: metadata that are objects; None: there is no Swift."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
     return [
         *(type_(software_store) for type_ in configs),
-        *(type_(software_store, objects) for type_ in deployments),
+        *(type_(software_store, services) for type_ in deployments),
         DeployedServer(ServerTransport(servers, software_store, metadata_objects)),
-        *deployment_groups(has_swift=objects is not None),
+        *deployment_groups(services.transports),
     ]

@@ -9,16 +9,26 @@ from dataclasses import replace
 
 from engine.hot.syntax.keyed_names import plain_name
 from engine.types.contract import Call
-from engine.types.object_signals import TEMP_URL
+from engine.types.object_signals import TEMP_URL, ZAQAR, SignalObject
 from engine.types.software.software_store import UNGROUPED, DeploymentResult, NewConfig
 from engine.words import Json, Status
 
 CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
-#: The transport of a service that Headgate does not use.
-ZAQAR = "ZAQAR_SIGNAL"
 TRANSPORTS = (CFN, TEMP_URL, HEAT, NO_SIGNAL, ZAQAR)
 #: The input with the signal URL of a deployment. It is a secret.
 SIGNAL_ID = "deploy_signal_id"
+#: The inputs that are secrets.
+SECRET_INPUTS = frozenset({SIGNAL_ID, "deploy_password"})
+#: The credentials of a queue that are inputs, with their descriptions.
+_CREDENTIALS: Mapping[str, str] = {
+    "auth_url": "URL of Keystone",
+    "username": "Name of the user with whom the server reports the result",
+    "user_id": "ID of this user",
+    "password": "Password of this user",
+    "project_id": "ID of the project of this user",
+    "region_name": "Region of Zaqar",
+    "queue_id": "Queue to which the server reports the result",
+}
 #: The input with the action that a deployment runs.
 ACTION = "deploy_action"
 
@@ -28,14 +38,14 @@ class MissingInput(Exception):
 
 
 def derive_config(
-    call: Call, action: str, source: NewConfig, upload_url: str | None = None
+    call: Call, action: str, source: NewConfig, target: SignalObject | None = None
 ) -> NewConfig:
-    """The source config with the values of its inputs. upload_url: where the server uploads its
-    signals, if the transport is `TEMP_URL`."""
+    """The source config with the values of its inputs. target: where the server sends its signals,
+    if not to Headgate."""
     properties = call.properties
     inputs = [
         *_inputs_with_values(source, properties.get("input_values") or {}),
-        *_of_deployment(call, action, upload_url),
+        *_of_deployment(call, action, target),
     ]
     name = properties.get("name") or source.name or call.own_name
     return replace(source, name=name, group=source.group or UNGROUPED, inputs=inputs)
@@ -51,7 +61,9 @@ def _inputs_with_values(source: NewConfig, values: Mapping[str, Json]) -> Iterat
             yield {"name": name, "type": "String", "value": value}
 
 
-def _of_deployment(call: Call, action: str, upload_url: str | None) -> Iterator[dict[str, Json]]:
+def _of_deployment(
+    call: Call, action: str, target: SignalObject | None
+) -> Iterator[dict[str, Json]]:
     transport = call.properties["signal_transport"]
     yield _input("deploy_server_id", call.properties["server"], "ID of the server")
     yield _input(ACTION, action, "Action of the deployment")
@@ -60,10 +72,14 @@ def _of_deployment(call: Call, action: str, upload_url: str | None) -> Iterator[
     name = plain_name(call.resource_name)
     yield _input("deploy_resource_name", name, "Name of the deployment in the stack")
     yield _input("deploy_signal_transport", transport, "How the server reports the result")
-    if transport != NO_SIGNAL:
-        url = upload_url or call.signal_url.signed_url
+    if target is not None and target.credentials:
+        for name, text in _CREDENTIALS.items():
+            if name in target.credentials:
+                yield _input(f"deploy_{name}", target.credentials[name], text)
+    elif transport != NO_SIGNAL:
+        url = target.url if target is not None else call.signal_url.signed_url
         yield _input(SIGNAL_ID, url, "URL to which the server reports the result")
-        verb = "PUT" if upload_url else "POST"
+        verb = "POST" if target is None else "PUT"
         yield _input("deploy_signal_verb", verb, "HTTP method of the report")
 
 

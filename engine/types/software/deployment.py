@@ -15,10 +15,12 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.http_client import ServiceError
 from engine.types.object_signals import (
+    NO_SERVICES,
     POLL_PAUSE,
-    TEMP_URL,
     ObjectSignals,
     ReceivesObjects,
+    SignalObject,
+    SignalServices,
     object_name,
     parse_body,
 )
@@ -80,13 +82,16 @@ class SoftwareDeployment(ReceivesObjects):
         signals=True,
     )
 
-    def __init__(self, software_store: SoftwareStore, objects: ObjectSignals | None = None) -> None:
+    def __init__(
+        self, software_store: SoftwareStore, services: SignalServices = NO_SERVICES
+    ) -> None:
         self._software_store = software_store
-        self.objects = objects
-        self.uses_credential = objects is not None
+        self.services = services
+        self.uses_credential = services.swift is not None
 
     def needs_credential(self, call: Call) -> bool:
-        return self._uploads_to(_with_kept_properties(call)) is not None
+        service = self._uploads_to(_with_kept_properties(call))
+        return service is not None and service.needs_credential
 
     async def create(self, call: Call) -> Outcome:
         return await self._deploy(call, "CREATE")
@@ -146,7 +151,7 @@ class SoftwareDeployment(ReceivesObjects):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        check_transport(properties, place, findings, has_swift=self.objects is not None)
+        check_transport(properties, place, findings, self.services.transports)
 
     def apply_inputs(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
         """The config for the server. inputs: with their values. Raises MissingInput."""
@@ -165,13 +170,13 @@ class SoftwareDeployment(ReceivesObjects):
         if action not in _actions(call, source) or (action == "DELETE" and _ran_delete(found)):
             return _done(call, source, found)
         try:
-            url = await self._upload_url(call)
-            if url is not None and found is not None:
-                await self._remove_objects(call, keep=object_name(call))
+            target = await self._create_object(call)
+            if target is not None and found is not None:
+                await self._remove_objects(call, keep=target.name)
         except ServiceError as error:
             return _failed(call, error)
         try:
-            config = derive_config(call, action, source, url)
+            config = derive_config(call, action, source, target)
             config = replace(config, config=self.apply_inputs(call, source, config))
         except MissingInput as missing:
             reason = f"The Parameter ({missing}) was not provided."
@@ -245,18 +250,19 @@ class SoftwareDeployment(ReceivesObjects):
 
     def _uploads_to(self, call: Call) -> ObjectSignals | None:
         """Where the server uploads its signals; None: it sends them to Headgate."""
-        return self.objects if call.properties.get("signal_transport") == TEMP_URL else None
+        return self.services.by_transport(call.properties.get("signal_transport"))
 
-    async def _upload_url(self, call: Call) -> str | None:
+    async def _create_object(self, call: Call) -> SignalObject | None:
         """Raises ServiceError."""
         objects = self._uploads_to(call)
         if objects is None:
             return None
         if not await objects.is_available(call.credential):
-            reason = f"{TEMP_URL} needs Swift, which the service catalog does not have"
+            transport = call.properties["signal_transport"]
+            reason = f"{transport} needs {objects.service}, which the service catalog does not have"
             reason = f"{reason}. {TRANSPORT_REMEDY}"
             raise ServiceError(reason, public=reason)
-        return (await objects.create(call)).url
+        return await objects.create(call)
 
     async def _remove_objects(self, call: Call, *, keep: str = "") -> None:
         """Raises ServiceError."""
@@ -265,8 +271,10 @@ class SoftwareDeployment(ReceivesObjects):
 
     async def _receive(self, call: Call, deployment: Deployment) -> Deployment | Wait:
         """The deployment with the signals that were uploaded; Wait if it is still in progress. A
-        Swift that is away only delays them."""
-        objects, name = self._uploads_to(call), object_name(call)
+        service that is away only delays them. Messages that expire need not be kept: the first one
+        that ends the deployment is stored when it is read."""
+        objects = self._uploads_to(call)
+        name = object_name(call, call.properties["signal_transport"])
         reason = _reason_of(call, deployment.reason)
         waits = await self.next_wait(call, name, None, reason)
         if waits is not None or objects is None:

@@ -1,6 +1,6 @@
 """OS::Heat::SoftwareDeploymentGroup and its variants: one deployment for each server."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import Findings
@@ -59,10 +59,14 @@ def schema_of(name: str, properties: Mapping[str, Property], members: str) -> Ty
 
 class DeploymentGroup(Group):
     def __init__(
-        self, name: str, properties: Mapping[str, Property], members: str, *, has_swift: bool
+        self,
+        name: str,
+        properties: Mapping[str, Property],
+        members: str,
+        transports: Collection[str],
     ) -> None:
         super().__init__()
-        self._has_swift = has_swift
+        self._transports = transports
         self._members = members
         self.body_properties = ["servers", *properties]
         self.schema = schema_of(name, properties, members)
@@ -97,11 +101,11 @@ class DeploymentGroup(Group):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        check_transport(properties, place, findings, has_swift=self._has_swift)
+        check_transport(properties, place, findings, self._transports)
 
 
-def deployment_groups(*, has_swift: bool) -> list[DeploymentGroup]:
-    """The groups, with their former names. has_swift: whether servers can upload signals."""
+def deployment_groups(transports: Collection[str]) -> list[DeploymentGroup]:
+    """The groups, with their former names. transports: of other services that can be used."""
     single, structured = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
     groups = (
         ("OS::Heat::SoftwareDeploymentGroup", PROPERTIES, single),
@@ -109,7 +113,7 @@ def deployment_groups(*, has_swift: bool) -> list[DeploymentGroup]:
         ("OS::Heat::StructuredDeploymentGroup", STRUCTURED, structured),
         ("OS::Heat::StructuredDeployments", STRUCTURED, structured),
     )
-    return [DeploymentGroup(*one, has_swift=has_swift) for one in groups]
+    return [DeploymentGroup(*one, transports) for one in groups]
 
 
 MEMBER_ATTRIBUTES = {one: group for group, one in GROUP_ATTRIBUTES.items()}

@@ -1,17 +1,16 @@
 """The properties of configs, deployments and deployment groups, and rules for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, updatable
-from engine.types.object_signals import TEMP_URL
+from engine.types.object_signals import OPERATOR_REMEDY, TEMP_URL, ZAQAR
 from engine.types.software.agent_protocol import (
     CFN,
     STATUS_CODE,
     STDERR,
     STDOUT,
     TRANSPORTS,
-    ZAQAR,
 )
 from engine.types.software.software_store import UNGROUPED
 from engine.types.value import CONVERT
@@ -157,9 +156,11 @@ STRUCTURED: Mapping[str, Property] = {
 
 
 def check_transport(
-    properties: Mapping[str, Json], place: str, findings: Findings, *, has_swift: bool
+    properties: Mapping[str, Json], place: str, findings: Findings, usable: Collection[str]
 ) -> None:
+    """usable: the transports of other services that can be used."""
     transport = properties.get("signal_transport")
-    if transport == ZAQAR or (transport == TEMP_URL and not has_swift):
+    if transport in (TEMP_URL, ZAQAR) and transport not in usable:
         reason = f"{transport} needs a service that Headgate does not use"
-        findings.add(f"{place}.signal_transport", reason, TRANSPORT_REMEDY)
+        remedy = f"{TRANSPORT_REMEDY} {OPERATOR_REMEDY}" if transport == ZAQAR else TRANSPORT_REMEDY
+        findings.add(f"{place}.signal_transport", reason, remedy)

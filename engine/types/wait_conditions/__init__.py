@@ -1,7 +1,7 @@
 """Wait conditions, and handles that receive signals for them."""
 
 from engine.types.contract import ResourceType
-from engine.types.object_signals import ObjectSignals
+from engine.types.object_signals import NO_SERVICES, SignalServices
 from engine.types.wait_conditions.conditions import CONDITIONS, WaitCondition
 from engine.types.wait_conditions.handles import (
     CFN,
@@ -11,10 +11,10 @@ from engine.types.wait_conditions.handles import (
 )
 
 
-def wait_types(objects: ObjectSignals | None = None) -> list[ResourceType]:
-    """Handles and conditions. objects: signals that are objects; None: there is no Swift."""
+def wait_types(services: SignalServices = NO_SERVICES) -> list[ResourceType]:
+    """Handles and conditions. services: that servers can send signals to."""
     return [
-        TransportHandle(objects),
+        TransportHandle(services),
         SignedHandle(
             "AWS::CloudFormation::WaitConditionHandle",
             "A signed URL that accepts signals; it is the value of get_resource.",
@@ -26,6 +26,6 @@ def wait_types(objects: ObjectSignals | None = None) -> list[ResourceType]:
             CFN,
             renewed=True,
         ),
-        SwiftSignalHandle(objects),
-        *(WaitCondition(words, objects) for words in CONDITIONS),
+        SwiftSignalHandle(services),
+        *(WaitCondition(words, services) for words in CONDITIONS),
     ]

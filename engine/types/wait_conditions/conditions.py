@@ -12,9 +12,14 @@ from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property,
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome, Wait
 from engine.types.http_client import ServiceError
 from engine.types.object_signals import (
+    MESSAGES,
+    NO_SERVICES,
     ObjectSignals,
     ReceivesObjects,
+    SignalServices,
     Uploads,
+    contents_of,
+    kept_messages,
     object_of,
     owner_of,
     parse_body,
@@ -30,9 +35,8 @@ from engine.types.wait_conditions.handles import (
 )
 from engine.words import Json
 
-#: In the progress: the end of the wait, and the number of signals that came without Swift.
+#: In the progress: the end of the wait, and the number of signals that came to Headgate.
 _UNTIL, _SENT = "until", "sent"
-_WAITS_FOR_OBJECT = "no further signal was uploaded to Swift yet"
 #: Twelve hours, in seconds.
 MAX_TIMEOUT = 43_200
 
@@ -106,17 +110,16 @@ class WaitCondition(ReceivesObjects, InternalType):
 
     supersedable = True
 
-    def __init__(self, words: ConditionNames, objects: ObjectSignals | None = None) -> None:
+    def __init__(self, words: ConditionNames, services: SignalServices = NO_SERVICES) -> None:
         self._words = words
         self.schema = _schema(words)
-        self.objects = objects
-        self.uses_credential = objects is not None
+        self.services = services
+        self.uses_credential = services.swift is not None
 
     def needs_credential(self, call: Call) -> bool:
         """Only a wait for an object reads it; the first call begins the wait."""
-        handle = call.properties.get(self._words.handle)
-        uploads = isinstance(handle, str) and object_of(handle) is not None
-        return uploads and bool(call.progress) and self.objects is not None
+        _, service = self._source_of(call)
+        return service is not None and service.needs_credential and bool(call.progress)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         handle = call.properties[self._words.handle]
@@ -126,8 +129,9 @@ class WaitCondition(ReceivesObjects, InternalType):
             return self._start(call)
         if call.signal_resource_type not in self._words.handles:
             return _failed(self._no_handle())
-        if (name := object_of(handle)) is not None and self.objects is not None:
-            return self._receive(call, self.objects, name)
+        name, service = self._source_of(call)
+        if service is not None:
+            return self._receive(call, service, name)
         return self._evaluate(call, LatestSignals(call.signals))
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
@@ -149,17 +153,24 @@ class WaitCondition(ReceivesObjects, InternalType):
         until = call.now + timedelta(seconds=call.properties[self._words.timeout])
         return Wait(call.now, {_UNTIL: until.isoformat()}, signal_resource_id=handle)
 
+    def _source_of(self, call: Call) -> tuple[str, ObjectSignals | None]:
+        """(object of the handle, service that has it); None: its signals come to Headgate."""
+        handle = call.properties.get(self._words.handle)
+        name = object_of(handle) if isinstance(handle, str) else None
+        return (name, self.services.by_name(name)) if name is not None else ("", None)
+
     async def _receive(self, call: Call, objects: ObjectSignals, name: str) -> Outcome:
-        """Read the signals that were uploaded to the object of the handle, in addition to those
-        that came without Swift. While Swift does not respond, they are only late."""
+        """Read the signals of the object of the handle, in addition to those that came to Headgate.
+        While the service does not respond, they are only late."""
         progress, until = call.progress or {}, _end_of(call)
-        handle = owner_of(name)
+        handle, late = owner_of(name), f"no further signal came through {objects.service} yet"
         if len(call.signals) == progress.get(_SENT):
-            waits = await self.next_wait(call, name, until, _WAITS_FOR_OBJECT)
+            waits = await self.next_wait(call, name, until, late)
             if waits is not None:
                 return replace(waits, signal_resource_id=handle)
         error = None
-        uploaded = Uploads()
+        before = kept_messages(call)
+        uploaded = Uploads(contents_of(before), kept=before)
         try:
             uploaded = await objects.read(call, name)
         except ServiceError as raised:
@@ -167,11 +178,14 @@ class WaitCondition(ReceivesObjects, InternalType):
         read = [_signal_of(body, number) for number, body in enumerate(uploaded.contents, 1)]
         signals = LatestSignals([*call.signals, *read])
         outcome = self._evaluate(call, signals, error, uploaded.excess)
+        messages = {MESSAGES: list(uploaded.kept)} if uploaded.kept else {}
+        if isinstance(outcome, Done):
+            return replace(outcome, data=messages)
         if not isinstance(outcome, Wait):
             return outcome
-        kept = {_UNTIL: progress[_UNTIL], _SENT: len(call.signals)}
+        kept = {_UNTIL: progress[_UNTIL], _SENT: len(call.signals), **messages}
         known = len(uploaded.contents) if error is None else None
-        reason = _WAITS_FOR_OBJECT if error is None else error.public
+        reason = late if error is None else error.public
         waits = await self.wait_for_object(call, name, known, kept, until, reason)
         return replace(waits, signal_resource_id=handle)
 

@@ -10,7 +10,14 @@ from engine.errors import Findings, nearest
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome
 from engine.types.http_client import ServiceError
-from engine.types.object_signals import TEMP_URL, ObjectSignals
+from engine.types.object_signals import (
+    NO_SERVICES,
+    OPERATOR_REMEDY,
+    TEMP_URL,
+    ZAQAR,
+    ObjectSignals,
+    SignalServices,
+)
 from engine.types.signal_urls import SignalUrl
 from engine.words import Json
 
@@ -106,11 +113,12 @@ _ATTRIBUTES: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
     NO_SIGNAL: lambda signal_url: {"signal": "{}"},
 }
 #: The transports of services that may be missing.
-_SERVICES = {TEMP_URL: "Swift", "ZAQAR_SIGNAL": "Zaqar"}
+_SERVICES = {TEMP_URL: "Swift", ZAQAR: "Zaqar"}
 #: The answers of a Swift that cannot store the signals: the user may not create containers, or it
 #: keeps no versions.
 _REFUSALS = (HTTPStatus.FORBIDDEN, HTTPStatus.PRECONDITION_FAILED)
-#: In the data of a handle: its transport, the name of its object in Swift, and its signed URL.
+#: In the data of a handle: its transport, the name of its object in Swift or of its queue, and its
+#: signed URL.
 _TRANSPORT, _OBJECT, _URL = "transport", "object", "url"
 
 
@@ -119,30 +127,34 @@ def _text(document: Json) -> str:
 
 
 class Handle(InternalType):
-    """The base class of handles. Only their signal URLs exist, and their objects in Swift.
+    """The base class of handles. Only their signal URLs exist, and their objects in other
+    services."""
 
-    objects: None: there is no Swift.
-    """
-
-    def __init__(self, objects: ObjectSignals | None = None) -> None:
-        self._objects = objects
-        self.uses_credential = objects is not None
+    def __init__(self, services: SignalServices = NO_SERVICES) -> None:
+        self._services = services
+        self.uses_credential = services.swift is not None
 
     def needs_credential(self, call: Call) -> bool:
-        return self._objects is not None and self._has_object(call)
+        service = self._service_of(call)
+        return service is not None and service.needs_credential and self._has_object(call)
 
     def adopt(self, call: Call) -> Outcome | Awaitable[Outcome]:
         """An adopted handle gets a new signal URL; the one of its former server is not valid."""
         return self.create(call)
 
     def delete(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        if self._objects is None or not self._has_object(call):
+        service = self._service_of(call)
+        if service is None or not self._has_object(call):
             return Done(None)
-        return _remove_objects(self._objects, call)
+        return _remove_objects(service, call)
 
     def _has_object(self, call: Call) -> bool:
         """Whether an operation may have created an object for the handle."""
         return _OBJECT in call.data
+
+    def _service_of(self, call: Call) -> ObjectSignals | None:
+        """The service that has the object of the handle; None: Headgate does not use it."""
+        return self._services.by_transport(call.data.get(_TRANSPORT, TEMP_URL))
 
 
 async def _has_no_object(objects: ObjectSignals, call: Call) -> bool:
@@ -159,13 +171,13 @@ async def _remove_objects(objects: ObjectSignals, call: Call) -> Outcome:
     try:
         await objects.remove(call)
     except ServiceError as error:
-        return _failed(call, error)
+        return _failed(call, error, call.data.get(_TRANSPORT, TEMP_URL))
     return Done(None)
 
 
-def _failed(call: Call, error: ServiceError) -> Failed:
+def _failed(call: Call, error: ServiceError, transport: str) -> Failed:
     """The failure of an operation whose object may exist."""
-    data = {**call.data, _OBJECT: ""}
+    data = {**call.data, _TRANSPORT: transport, _OBJECT: ""}
     return Failed(str(error), str(call.resource_id), data, error.retry, public_reason=error.public)
 
 
@@ -201,15 +213,16 @@ class TransportHandle(Handle):
     )
 
     def needs_credential(self, call: Call) -> bool:
-        uploads = call.properties.get("signal_transport") == TEMP_URL
-        return (uploads and self._objects is not None) or super().needs_credential(call)
+        service = self._services.by_transport(call.properties.get("signal_transport"))
+        uploads = service is not None and service.needs_credential
+        return uploads or super().needs_credential(call)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         transport = call.properties["signal_transport"]
         if (wrong := self._unsupported_transport(transport)) is not None:
             return Failed(" ".join(wrong))
-        if transport == TEMP_URL and self._objects is not None:
-            return self._create_object(call, self._objects)
+        if (service := self._services.by_transport(transport)) is not None:
+            return self._create_object(call, service, transport)
         attributes = _ATTRIBUTES[transport](call.signal_url)
         return Done(str(call.resource_id), attributes, {_TRANSPORT: transport})
 
@@ -231,21 +244,21 @@ class TransportHandle(Handle):
         if wrong is not None:
             findings.add(f"{place}.signal_transport", *wrong)
 
-    async def _create_object(self, call: Call, objects: ObjectSignals) -> Outcome:
+    async def _create_object(self, call: Call, objects: ObjectSignals, transport: str) -> Outcome:
         try:
             if not await objects.is_available(call.credential):
-                reason = " ".join(_missing_service(TEMP_URL, "the service catalog does not have"))
+                reason = " ".join(_missing_service(transport, "the service catalog does not have"))
                 return Failed(reason, public_reason=reason)
             created = await objects.create(call)
         except ServiceError as error:
-            return _failed(call, error)
-        data = {_TRANSPORT: TEMP_URL, _OBJECT: created.name}
-        return Done(str(call.resource_id), {"signal": _text({"alarm_url": created.url})}, data)
+            return _failed(call, error, transport)
+        data = {_TRANSPORT: transport, _OBJECT: created.name}
+        signal = created.credentials or {"alarm_url": created.url}
+        return Done(str(call.resource_id), {"signal": _text(signal)}, data)
 
     def _unsupported_transport(self, transport: Json) -> tuple[str, str] | None:
         """(reason, remedy) for a transport that is not supported; else None."""
-        usable = transport == TEMP_URL and self._objects is not None
-        if usable or transport not in _SERVICES:
+        if transport in self._services.transports or transport not in _SERVICES:
             return None
         return _missing_service(transport, "Headgate does not use")
 
@@ -253,7 +266,8 @@ class TransportHandle(Handle):
 def _missing_service(transport: str, why: str) -> tuple[str, str]:
     """(reason, remedy)"""
     reason = f"{transport} needs {_SERVICES[transport]}, which {why}."
-    return reason, f"Use one of {', '.join(_ATTRIBUTES)}."
+    more = f" {OPERATOR_REMEDY}" if transport == ZAQAR else ""
+    return reason, f"Use one of {', '.join(_ATTRIBUTES)}.{more}"
 
 
 class SignedHandle(Handle):
@@ -268,9 +282,9 @@ class SignedHandle(Handle):
         *,
         attributes: Mapping[str, Attribute] | None = None,
         renewed: bool = False,
-        objects: ObjectSignals | None = None,
+        services: SignalServices = NO_SERVICES,
     ) -> None:
-        super().__init__(objects)
+        super().__init__(services)
         self._form = form
         self.schema = TypeSchema(
             name,
@@ -297,24 +311,24 @@ class SwiftSignalHandle(SignedHandle):
     """OS::Heat::SwiftSignalHandle. Without a Swift that can store its signals, its URL is
     Headgate's own."""
 
-    def __init__(self, objects: ObjectSignals | None = None) -> None:
+    def __init__(self, services: SignalServices = NO_SERVICES) -> None:
         super().__init__(
             "OS::Heat::SwiftSignalHandle",
             "A signed URL that accepts signals: a TempURL of Swift, if the cloud has one.",
             SWIFT,
             attributes=_URL_ATTRIBUTES,
-            objects=objects,
+            services=services,
         )
 
     def needs_credential(self, call: Call) -> bool:
         """Its create always does: only the service catalog shows whether there is a Swift."""
-        creates = _URL not in call.data and self._objects is not None
+        creates = _URL not in call.data and self._services.swift is not None
         return creates or super().needs_credential(call)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        if self._objects is None or not call.credential:
+        if self._services.swift is None or not call.credential:
             return _done_with_url(call, call.signal_url.signed_url, {})
-        return self._create_object(call, self._objects)
+        return self._create_object(call, self._services.swift)
 
     async def _create_object(self, call: Call, objects: ObjectSignals) -> Outcome:
         try:
@@ -323,7 +337,7 @@ class SwiftSignalHandle(SignedHandle):
             created = await objects.create(call)
         except ServiceError as error:
             if error.status not in _REFUSALS or not await _has_no_object(objects, call):
-                return _failed(call, error)
+                return _failed(call, error, TEMP_URL)
             return _done_with_url(call, call.signal_url.signed_url, {})
         return _done_with_url(call, created.url, {_OBJECT: created.name})
 

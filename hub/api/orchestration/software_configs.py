@@ -11,7 +11,7 @@ from engine.missing_objects import no_config
 from engine.service import Engine
 from engine.service.software.configs import agent_metadata
 from engine.store.software.software_configs import ConfigRecord
-from engine.types.software.agent_protocol import SIGNAL_ID
+from engine.types.software.agent_protocol import SECRET_INPUTS
 from engine.types.software.deployed_server import OS_COLLECT_CONFIG
 from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
@@ -128,8 +128,8 @@ def sees_secrets(request: web.Request) -> bool:
 
 
 def config_document(config: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfig:
-    """secrets: False masks the signal URL of a deployment."""
-    inputs = config.inputs if secrets else [_mask_url(entry) for entry in config.inputs]
+    """secrets: False masks the signal URL of a deployment, and its password."""
+    inputs = config.inputs if secrets else [_mask_secret(entry) for entry in config.inputs]
     return {
         **_summary(config),
         "config": config.config,
@@ -163,8 +163,8 @@ def masked_map(values: Mapping[str, Json]) -> dict[str, Json]:
     return {MASK: MASK} if values else {}
 
 
-def _mask_url(entry: Mapping[str, Json]) -> dict[str, Json]:
-    return {**entry, **({"value": MASK} if entry.get("name") == SIGNAL_ID else {})}
+def _mask_secret(entry: Mapping[str, Json]) -> dict[str, Json]:
+    return {**entry, **({"value": MASK} if entry.get("name") in SECRET_INPUTS else {})}
 
 
 class SoftwareServer(Protocol):

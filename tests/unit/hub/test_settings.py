@@ -307,6 +307,8 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
          "needs [auth] mode keystone, and the mode is none", "or enabled = false"),
         ("[resource_types.openstack.reader]\nsecret_file = '/s'", 1,
          "[resource_types.openstack.reader]", "belong together", "Set both of them, or none"),
+        ("[resource_types.openstack.stack_users]\nusername = 'a'\ndomain_id = 'd'", 1,
+         "[resource_types.openstack.stack_users]", "belong together", "Set all of them, or none"),
         (f"{KEYSTONE}username = 'headgate'", 2, "[auth] mode", "needs [auth.keystone] password",
          "Set them"),
         ("[server]\nkey_file = 'k.pem'", 2, "[server] key_file", "needs a certificate",

@@ -12,6 +12,7 @@ from engine.types.http_client import Response, ServiceError
 from engine.types.object_signals import (
     MAX_BYTES,
     SignalObject,
+    SignalServices,
     Uploads,
     number_of,
     object_name,
@@ -38,7 +39,8 @@ class InMemoryObjects:
     """An object store. broken: its next answers. not_removed: those to removes."""
 
     has_observer = False
-    endpoint = "Swift"
+    needs_credential = True
+    endpoint = service = "Swift"
 
     def __init__(self, *, available: bool = True) -> None:
         self.available = available
@@ -73,7 +75,7 @@ class InMemoryObjects:
 
 
 def types_with(objects: InMemoryObjects) -> dict[str, ResourceType]:
-    return {one.schema.name: one for one in wait_types(objects)}
+    return {one.schema.name: one for one in wait_types(SignalServices(objects))}
 
 
 async def waiting(objects: InMemoryObjects, **properties: Json) -> tuple[ResourceType, Call]:
@@ -217,7 +219,9 @@ def deployments_with(
 ) -> tuple[ResourceType, ResourceType, InMemoryStore]:
     """A deployment and a group of them, and their store."""
     store = InMemoryStore()
-    types = {one.schema.name: one for one in software_types(store, SERVERS, objects)}
+    types = {
+        one.schema.name: one for one in software_types(store, SERVERS, SignalServices(objects))
+    }
     return types[DEPLOYMENT], types[f"{DEPLOYMENT}Group"], store
 
 
@@ -367,7 +371,7 @@ async def test_a_swift_signal_handle_has_headgates_url_if_swift_cannot_store_its
     own = types_with(objects)["OS::Heat::SwiftSignalHandle"]
     outcome = await run(own, "create", a_call(own, {}, credential="token", repeated=repeated))
     if not falls_back:
-        assert isinstance(outcome, Failed) and outcome.data == {"object": ""}
+        assert isinstance(outcome, Failed) and outcome.data["object"] == ""
         return
     assert isinstance(outcome, Done)
     assert outcome.attributes["endpoint"] == SIGNAL_URL.signed_url

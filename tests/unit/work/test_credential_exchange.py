@@ -9,6 +9,7 @@ from engine.plan.resource_change import ResourceChange
 from engine.store.encryption.secret_values import Keyring
 from engine.store.traversals.traversal_credentials import scope
 from engine.types.contract import Done, Failed
+from engine.types.object_signals import SignalServices
 from engine.types.wait_conditions import wait_types
 from engine.words import Json, Operation
 from engine.work.nodes.operation_call import start
@@ -22,7 +23,9 @@ KEYRING = Keyring(os.urandom(32), random_bytes=os.urandom)
 
 def prepared(properties: Mapping[str, Json]) -> PreparedNode:
     """A handle that is to be created by a change with a credential."""
-    (handle,) = (one for one in wait_types(InMemoryObjects()) if one.schema.name == HANDLE)
+    (handle,) = (
+        one for one in wait_types(SignalServices(InMemoryObjects())) if one.schema.name == HANDLE
+    )
     credential = KEYRING.encrypt(scope("p", ID), "trust")
     work = running(Operation.CREATE, "execute", type=HANDLE, credential=credential)
     return PreparedNode(work, handle, properties, ResourceChange(Operation.CREATE))

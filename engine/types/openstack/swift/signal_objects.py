@@ -77,6 +77,14 @@ class SwiftSignals:
         self._versions: TtlCache[str, bytes] = TtlCache(max_entries=MAX_SIGNALS)
 
     @property
+    def service(self) -> str:
+        return OBJECT_STORE.name
+
+    @property
+    def needs_credential(self) -> bool:
+        return True
+
+    @property
     def has_observer(self) -> bool:
         return self._cloud.has_reader
 

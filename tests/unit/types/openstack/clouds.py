@@ -6,7 +6,7 @@ from engine.hooks.derived_tokens import TokenKeys
 from engine.types.contract import ResourceType
 from engine.types.http_client import NoResponse, Request, Response
 from engine.types.openstack import openstack_types
-from engine.types.openstack.cloud import Cloud
+from engine.types.openstack.cloud import Cloud, CloudAccess, StackAdmin
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.services import Service
 from engine.types.software import ServerUrls
@@ -29,6 +29,7 @@ class NoIdentity:
 
     has_reader = True
     ca_pem = ""
+    access = CloudAccess()
 
     def token(self, credential: str) -> str:
         return credential
@@ -44,6 +45,9 @@ class NoIdentity:
 
     async def observation_token(self, credential: str, refused: str = "") -> str:
         raise AssertionError("an observation credential was used")
+
+    async def stack_admin(self, project: str = "", refused: str = "") -> StackAdmin:
+        raise AssertionError("the administrator of stack users was used")
 
 
 class Answers:

@@ -1,0 +1,124 @@
+"""Users of Keystone for servers, in a domain of their own, as in Heat.
+
+Each resource has its own project with one user, so that a server reaches nothing of another
+resource, and nothing of the users' projects. Both have the same name, from the IDs of the stack and
+the resource: it is stored nowhere. A create that finds them sets the password again, which
+invalidates the former one with its tokens. The administrator of the domain has the same role in the
+project, and uses its objects without the password.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from engine.errors import HeadgateError, Unavailable
+from engine.types.openstack.cloud import Cloud, Session, StackDomain, id_of, segment
+from engine.types.openstack.service_errors import CONFLICT, CloudError
+from engine.types.openstack.services import IDENTITY
+from engine.words import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StackUser:
+    """name: also of its project."""
+
+    id: str
+    name: str
+    project_id: str
+    domain_id: str
+    password: str = field(repr=False)
+
+
+def user_name(stack_id: UUID, resource_id: UUID) -> str:
+    """The name of the user and of the project of a resource: 64 characters, as long as names of
+    projects can be."""
+    return f"{stack_id.hex}{resource_id.hex}"
+
+
+class StackUsers:
+    """The methods raise CloudError. Only with `CloudAccess.stack_domain`."""
+
+    def __init__(self, cloud: Cloud, domain: StackDomain) -> None:
+        self._cloud = cloud
+        self._domain = domain
+
+    async def create(self, name: str, password: str, described: str) -> StackUser:
+        """Create the project and the user, or set the password of one that exists. described: what
+        has the user, for administrators of Keystone."""
+        session = self._cloud.stack_users_session()
+        domain_id, role = self._domain.id, await self._find_role(session)
+        common = {"name": name, "domain_id": domain_id, "description": described}
+        project_id = id_of(IDENTITY, await self._create(session, "project", common))
+        await self._grant(session, project_id, await self._admin(), role)
+        # A password that Headgate derives cannot be changed by its user.
+        options = {"ignore_change_password_upon_first_use": True, "ignore_password_expiry": True}
+        fields = {"password": password, "default_project_id": project_id, "options": options}
+        user_id = id_of(IDENTITY, await self._create(session, "user", {**common, **fields}))
+        await self._grant(session, project_id, user_id, role)
+        return StackUser(user_id, name, project_id, domain_id, password)
+
+    async def end(self, name: str) -> bool:
+        """Delete a user, and prepare its project for the delete of what it has; False: there is no
+        project."""
+        session = self._cloud.stack_users_session()
+        await self._remove(session, "user", name)
+        project = await self._find(session, "project", name)
+        if project is None:
+            return False
+        role = await self._find_role(session)
+        await self._grant(session, id_of(IDENTITY, project), await self._admin(), role)
+        return True
+
+    async def remove_project(self, name: str) -> None:
+        """Delete the project of a user that has ended, if it exists."""
+        await self._remove(self._cloud.stack_users_session(), "project", name)
+
+    async def _remove(self, session: Session, what: str, name: str) -> None:
+        found = await self._find(session, what, name)
+        if found is not None:
+            path = f"/{what}s/{segment(id_of(IDENTITY, found))}"
+            await session.delete(IDENTITY, path, f"delete the {what} of the server")
+
+    async def _admin(self) -> str:
+        """The ID of the administrator. Raises CloudError."""
+        try:
+            return (await self._cloud.identity.stack_admin()).user_id
+        except HeadgateError as error:
+            public = "cannot find the administrator of the domain of stack users"
+            retry = isinstance(error, Unavailable)
+            raise CloudError(f"{public}: {error}", retry=retry, public=public) from None
+
+    async def _grant(self, session: Session, project_id: str, user_id: str, role: str) -> None:
+        path = f"/projects/{segment(project_id)}/users/{segment(user_id)}/roles/{segment(role)}"
+        await session.send(IDENTITY, "PUT", path, "give the user its role")
+
+    async def _find_role(self, session: Session) -> str:
+        name = self._domain.role
+        found = await session.list(IDENTITY, "/roles", "roles", {"name": name})
+        if not found:
+            public = f"Keystone has no role {name} for the users of servers"
+            raise CloudError(public, public=public)
+        return id_of(IDENTITY, found[0])
+
+    async def _create(
+        self, session: Session, what: str, fields: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        try:
+            doing = f"create the {what} of the server"
+            return await session.create(IDENTITY, f"/{what}s", what, doing, {what: fields})
+        except CloudError as error:
+            found = None
+            if error.status == CONFLICT:
+                found = await self._find(session, what, str(fields["name"]))
+            if found is None:
+                raise
+        if what == "user":
+            path, doing = f"/users/{segment(id_of(IDENTITY, found))}", "set the password"
+            changes = {name: fields[name] for name in ("password", "default_project_id")}
+            await session.send(IDENTITY, "PATCH", path, doing, {what: changes})
+        return found
+
+    async def _find(self, session: Session, what: str, name: str) -> Mapping[str, Json] | None:
+        query = {"name": name, "domain_id": self._domain.id}
+        found = await session.list(IDENTITY, f"/{what}s", f"{what}s", query)
+        return found[0] if found else None

@@ -1,0 +1,170 @@
+"""Signals that servers post to a queue of Zaqar.
+
+Each resource has a project of its own in the domain of stack users, with a user whose credentials
+the server gets (engine/types/openstack/keystone/stack_users.py), and each operation has a queue in
+it. Messages are read and not deleted: they end with the queue, or when they expire. So a message is
+lost by no crash, and its ID tells one that was read before. Zaqar lists the messages of one queue
+at a time, and only to its project: each operation that waits reads its own queue.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+import orjson
+
+from engine.types.contract import Call
+from engine.types.object_signals import (
+    MAX_BYTES,
+    ZAQAR,
+    SignalObject,
+    Uploads,
+    contents_of,
+    ids_of,
+    kept_messages,
+    object_name,
+)
+from engine.types.openstack.cloud import Cloud, Session, StackDomain, segment
+from engine.types.openstack.keystone.stack_users import StackUsers, user_name
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import MESSAGING
+from engine.types.openstack.swift.temporary_url import derive_key
+from engine.words import Json
+
+#: Signals of one queue that are read.
+MAX_SIGNALS: Final = 1_000
+#: Bytes of the signals of one queue that are read. The operation keeps them.
+MAX_TOTAL_BYTES: Final = 1_048_576
+#: Characters of a password: letters, digits and a hyphen, as rules of Keystone may require.
+PASSWORD_LENGTH: Final = 43
+#: All messages, also those of the own client, and those that another client has claimed.
+_ALL: Final = {"echo": "true", "include_claimed": "true"}
+_REMEDY: Final = "Check what posts to the queue, and replace the resource that has it."
+
+
+class ZaqarSignals:
+    """Implements `ObjectSignals`. keystone: the URL that servers use. max_signals: of one queue."""
+
+    def __init__(
+        self, cloud: Cloud, domain: StackDomain, keystone: str, max_signals: int = MAX_SIGNALS
+    ) -> None:
+        self._cloud = cloud
+        self._users = StackUsers(cloud, domain)
+        self._keystone = keystone
+        self._max_signals = max_signals
+
+    @property
+    def service(self) -> str:
+        return MESSAGING.name
+
+    @property
+    def needs_credential(self) -> bool:
+        return False
+
+    @property
+    def has_observer(self) -> bool:
+        return False
+
+    @property
+    def endpoint(self) -> str:
+        return MESSAGING.name
+
+    async def is_available(self, credential: str) -> bool:
+        session = self._cloud.stack_users_session()
+        return await session.find_endpoint(MESSAGING, "find Zaqar") is not None
+
+    async def create(self, call: Call) -> SignalObject:
+        """Credentials of an earlier operation become invalid."""
+        name = object_name(call, ZAQAR)
+        password = f"Hg-{derive_key(call.signal_url.token, name)}"[:PASSWORD_LENGTH]
+        described = f"Headgate: signals of {call.stack_name}/{call.stack_id}"
+        user = await self._users.create(_user_of(name), password, described)
+        queue = queue_name(name)
+        session = self._cloud.stack_users_session(user.name)
+        await session.send(MESSAGING, "PUT", f"/queues/{segment(queue)}", "create the queue", {})
+        region = self._cloud.identity.access.region
+        credentials = {
+            "auth_url": f"{self._keystone.removesuffix('/v3')}/v3",
+            "username": user.name,
+            "user_id": user.id,
+            "password": user.password,
+            "project_id": user.project_id,
+            "domain_id": user.domain_id,
+            **({"region_name": region} if region else {}),
+            "queue_id": queue,
+        }
+        return SignalObject(name, credentials=credentials)
+
+    async def read(self, call: Call, name: str) -> Uploads:
+        session = self._cloud.stack_users_session(_user_of(name))
+        kept = [*kept_messages(call)]
+        known = {identifier for identifier, _ in kept}
+        size, excess = sum(len(content or "") for _, content in kept), ""
+        path = f"/queues/{segment(queue_name(name))}/messages"
+        try:
+            async for page in session.pages(MESSAGING, path, "messages", _ALL, page=0):
+                for one in page:
+                    if one.get("id") in known or excess:
+                        continue
+                    content = _content(one.get("body"))
+                    size += len(content or "")
+                    if excess := self._excess(len(kept) + 1, size):
+                        break
+                    kept.append([str(one.get("id")), content])
+                if excess:
+                    break
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+        return Uploads(contents_of(kept), excess, kept)
+
+    def _excess(self, count: int, size: int) -> str:
+        if count > self._max_signals:
+            why = f"more than {self._max_signals} signals were posted"
+            raises = " The operator can raise signals_per_resource in [quotas]."
+        elif size > MAX_TOTAL_BYTES:
+            why, raises = f"more than {MAX_TOTAL_BYTES} bytes of signals were posted", ""
+        else:
+            return ""
+        return f"{why}, of which only the first count. {_REMEDY}{raises}"
+
+    async def remove(self, call: Call, *, keep: str = "") -> None:
+        """Without `keep`, the user ends first, who could create the queue again, and the project
+        last, so that a repeated call finds the rest."""
+        user = user_name(call.stack_id, call.resource_id)
+        if not keep and not await self._users.end(user):
+            return
+        kept = queue_name(keep) if keep else ""
+        session = self._cloud.stack_users_session(user)
+        if await session.find_endpoint(MESSAGING, "find Zaqar") is not None:
+            for name in [one async for one in _queues(session) if one != kept]:
+                await session.delete(MESSAGING, f"/queues/{segment(name)}", "delete the queue")
+        if not keep:
+            await self._users.remove_project(user)
+
+    async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
+        """Nothing: there is no observer."""
+        nothing: list[Mapping[str, Json]] = []
+        for page in nothing:
+            yield page
+
+
+def queue_name(name: str) -> str:
+    """The queue of an operation: a name has 64 characters at most."""
+    return f"signals-{ids_of(name)[2].hex}"
+
+
+def _user_of(name: str) -> str:
+    stack_id, resource_id, _ = ids_of(name)
+    return user_name(stack_id, resource_id)
+
+
+async def _queues(session: Session) -> AsyncIterator[str]:
+    async for page in session.pages(MESSAGING, "/queues", "queues", page=0):
+        for one in page:
+            yield str(one.get("name"))
+
+
+def _content(body: Json) -> str | None:
+    """The content of a message as JSON; None if it is too long. A text is JSON already."""
+    content = body if isinstance(body, str) else orjson.dumps({} if body is None else body).decode()
+    return content if len(content.encode()) <= MAX_BYTES else None
