@@ -120,12 +120,6 @@ class ObservationCredentials:
         Forbidden if the project has no credential that a repair can act with, Unavailable."""
         async with self._database.connection() as conn:
             id_ = await store.find_id(conn, project)
-            if not await store.may_repair(conn):
-                raise Unavailable(
-                    "a process of an earlier release runs, which cannot act with the credential",
-                    place=PLACE,
-                    remedy="The repair starts when all processes have been upgraded.",
-                )
         if id_ is None:
             raise Forbidden(
                 "the project has handed over no credential with which a repair can act",

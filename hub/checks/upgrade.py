@@ -14,14 +14,13 @@ from hub.checks.database import MAX_NAMED, CheckResult, CheckState, error_result
 GUIDE = "docs/how-to/run-at-scale.md"
 
 
-async def check_upgrade(conn: Connection, version: str, needs: str = "") -> list[CheckResult]:
-    """version: of this program. needs: the migration that all programs must know because of its
-    settings. The last result is whether it may start."""
+async def check_upgrade(conn: Connection, version: str) -> list[CheckResult]:
+    """version: of this program. The last result is whether it may start."""
     own = own_program(version)
     about = f"{own} knows migrations up to {own.migration}, and routines of version {own.routines}"
     program = ok_result("program", about)
     try:
-        plan = await plan_upgrade(conn, version, needs)
+        plan = await plan_upgrade(conn, version)
     except HeadgateError as error:
         return [program, error_result("start", error)]
     return [program, *judge_upgrade(plan)]

@@ -179,8 +179,7 @@ def upgrade_check(offline: OfflineOptions) -> None:
         async with locate_database(settings.database) as url:
             await check_servers(url, time.time)
             async with connect(url) as conn:
-                needs = settings.needed_program
-                results = await check_upgrade(conn, version("headgate"), needs)
+                results = await check_upgrade(conn, version("headgate"))
                 return [one.document for one in results]
 
     _print_results(run_offline(offline, work), offline.format)

@@ -236,8 +236,7 @@ async def running(
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await check_servers(url, time.time)
             await check_replicas(url, read_url)
-            needs = settings.needed_program
-            await migrate(url, version=process.program.version, needs=needs)
+            await migrate(url, version=process.program.version)
             return await open_registered(url, size, keyring, process)
 
         startup = DatabaseStartup(

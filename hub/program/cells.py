@@ -26,7 +26,6 @@ from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.store.projects import cells as store
 from engine.store.projects.cells import CellRecord
-from engine.store.schema.compatibility import CELLS as NEEDED_PROGRAM
 from engine.store.schema.upgrade import migrate
 from engine.store.server_check import PLACE as URL_PLACE
 from engine.store.server_check import REPLICA_PLACE, check_replicas, check_servers
@@ -409,8 +408,7 @@ class ServedCells:
         read_url = settings.database.read_url.get_secret_value()
         await check_servers(url, time.time)
         await check_replicas(url, read_url)
-        needs = max(settings.needed_program, NEEDED_PROGRAM)
-        await migrate(url, version=process.program.version, needs=needs)
+        await migrate(url, version=process.program.version)
         size = settings.database.pool
         identify = partial(
             store.identify_cell, name=state.name, new_id=uuid4(), placement=self._placement

@@ -44,7 +44,6 @@ from engine.plan.convergence import (
     read_section,
 )
 from engine.plan.labels import LabelRule
-from engine.store.schema.compatibility import LABELS, SIGN_INS
 from engine.store.traversals.advance import UNLABELLED
 from engine.weekly_window import WeeklyWindow
 from hub.auth.identity import AT_EVERYWHERE, AT_OIDC, LOOKS_LIKE_ID, is_reissuable
@@ -240,12 +239,6 @@ class EngineSettings(Section):
         if not self.labels:
             return UNLABELLED
         return [*UNLABELLED, *self.labels] if self.unlabelled else self.labels
-
-    @property
-    def needed_program(self) -> str:
-        """The migration that all programs of the database must know because of these settings; "":
-        none in particular."""
-        return LABELS if self.labels or self.label_rules else ""
 
 
 class GuardRule(Section):
@@ -737,12 +730,6 @@ class Settings(Section):
             for entry in rule.answer_by:
                 kind, _, name = entry.partition(":")
                 yield kind, name, ("hooks", "rules", number, "answer_by")
-
-    @property
-    def needed_program(self) -> str:
-        """The migration that all programs of the database must know because of these settings; "":
-        none in particular."""
-        return max(self.engine.needed_program, SIGN_INS if self.auth.oidc.issuer else "")
 
     @model_validator(mode="after")
     def _check_sign_in_address(self) -> Self:

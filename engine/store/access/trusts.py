@@ -10,7 +10,6 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope
-from engine.store.schema.compatibility import IS_RUNNING
 
 #: The prefix of a trust, which a traversal stores because a token could expire before its end.
 TRUST: Final = "keystone-trust:"
@@ -21,22 +20,19 @@ HANDED_OVER_PREFIX: Final = "handed-over-credential:"
 RETRY: Final = timedelta(minutes=5)
 #: Trusts that are taken at once.
 BATCH: Final = 20
-#: In `credential.trust`: the credential is no trust. Null: unknown, because a program that does not
-#: know SINCE has stored it.
+#: In `credential.trust`: the credential is no trust. Null: unknown, because a release before
+#: 0.2.0 has stored it.
 NO_TRUST: Final = UUID(int=0)
 #: In `credential.trust`: the credential has HANDED_OVER_PREFIX. Such a row stays until its
 #: traversal has ended, and no other credential replaces it.
 HANDED_OVER: Final = UUID(int=1)
-#: The migration with the column `credential.trust`. A running process that does not know it may
-#: store any trust.
-SINCE: Final = "0063_trusts.sql"
 
 INSERT = """
 insert into trust (id, project, encrypted, due_at)
 values ($1, $2, $3, statement_timestamp() + $4::interval)
 on conflict (id) do nothing
 """
-TAKE_UNUSED = f"""
+TAKE_UNUSED = """
 update trust t set due_at = statement_timestamp() + $1::interval
  where t.id in (select one.id from trust one
                  where one.due_at <= statement_timestamp()
@@ -46,12 +42,9 @@ update trust t set due_at = statement_timestamp() + $1::interval
                    and one.project not in (select s.project
                                              from credential c join stack s on s.id = c.stack_id
                                             where c.trust is null)
-                   and not exists (select from process p
-                                    where p.migration < $3
-                                      and {IS_RUNNING})
                  order by one.due_at limit $2 for update skip locked)
 returning id, project, encrypted
-"""  # noqa: S608 - of a constant
+"""
 DELETE = "delete from trust where id = any ($1)"
 
 
@@ -86,9 +79,9 @@ async def store(conn: Connection, trust: StoredTrust, kept: timedelta) -> None:
 
 async def take_unused(conn: Connection) -> list[StoredTrust]:
     """Trusts that no change uses and no request will use. Other processes do not get them until
-    RETRY has passed. None while a process runs that does not know SINCE, and none of a project
-    while such a process has stored a credential of it."""
-    rows = await conn.fetch(TAKE_UNUSED, RETRY, BATCH, SINCE)
+    RETRY has passed. None of a project that has a credential from before the trusts of credentials
+    were recorded."""
+    rows = await conn.fetch(TAKE_UNUSED, RETRY, BATCH)
     return [StoredTrust(**row) for row in rows]
 
 

@@ -16,15 +16,11 @@ from engine.principal import Principal
 from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Scope
-from engine.store.schema.compatibility import IS_RUNNING
 from engine.words import Json
 
 #: Kinds of entries of the audit log.
 SET: Final = "observation-credential-set"
 DELETED: Final = "observation-credential-deleted"
-#: The migration with the column `repairs`. A process that does not know it could not act with such
-#: a credential.
-REPAIRS_SINCE: Final = "0079_repair_credentials.sql"
 #: Serializes the changes of a project's credential until the end of the transaction.
 LOCK = """
 select clock_timestamp() as now
@@ -54,10 +50,6 @@ select id, project, application_credential_id, name, user_id, user_name, roles, 
   from observation_credential where project = $1
 """
 FIND_ID = "select id from observation_credential where project = $1"
-#: Whether a process runs that does not know $1, a migration.
-EARLIER_PROGRAM_RUNS = (
-    f"select exists (select from process p where p.migration < $1 and {IS_RUNNING})"  # noqa: S608
-)
 READ_STORED = """
 select id, project, application_credential_id, encrypted, expires_at, repairs,
        clock_timestamp() as now
@@ -211,11 +203,6 @@ async def find_id(conn: Connection, project: str) -> UUID | None:
     """The ID of the credential of a project."""
     found: UUID | None = await conn.fetchval(FIND_ID, project)
     return found
-
-
-async def may_repair(conn: Connection) -> bool:
-    """Whether all processes know what traversals store that act with a credential of a project."""
-    return not await conn.fetchval(EARLIER_PROGRAM_RUNS, REPAIRS_SINCE)
 
 
 async def read_stored(conn: Connection, id_: UUID) -> StoredCredential | None:

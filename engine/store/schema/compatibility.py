@@ -24,16 +24,7 @@ from engine.store.schema.routine_versions import SqlFile
 
 #: The newest migration of the previous release, whose processes may run beside this program. A test
 #: compares the statements of that release with this program's schema.
-PREVIOUS_RELEASE = "0062_rolling_upgrades.sql"
-
-#: What programs must know as soon as a process uses labels of workers: others would start stacks
-#: whose nodes have none.
-LABELS = "0071_labels.sql"
-#: The same for sign-ins with OpenID Connect. An earlier program takes each for another user.
-SIGN_INS = "0072_sign_in_subjects.sql"
-#: The same for cells. An earlier program serves the API of a cell as if it were the only database,
-#: or serves projects from a cell that they have left.
-CELLS = "0089_project_moves.sql"
+PREVIOUS_RELEASE = "0093_marked_drift.sql"
 
 _CONTRACT = re.compile(r"\A-- contract: (?P<oldest>\S+\.sql)$", re.MULTILINE)
 

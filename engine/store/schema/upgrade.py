@@ -150,11 +150,10 @@ def _upgrade_to_baseline(newest: str) -> list[Migration]:
 
 
 async def migrate(
-    url: str, directory: Traversable | None = None, *, version: str = "", needs: str = ""
+    url: str, directory: Traversable | None = None, *, version: str = ""
 ) -> list[str]:
     """Apply the pending migrations; return the names of the applied files, in order. version: of
-    this program. needs: the migration that all programs must know because of the settings;
-    "": none.
+    this program.
 
     Raises Conflict (see `pending_migrations`; this program is too old for the database; a running
     process is too old for this program; or the database is behind a pooler in transaction mode),
@@ -167,7 +166,6 @@ async def migrate(
     known = read_migrations(directory)
     own = ProgramVersion(version, known[-1].name, own_version().number)
     oldest = oldest_beside(known) if directory is None else oldest_beside(known, previous="")
-    oldest = max(oldest, needs)
     own_routines = routines() if directory is None else ()
     await check_pooling(url)
     connection = await connect(url)
@@ -238,16 +236,14 @@ class UpgradePlan:
             check_running(self.own, self.oldest, self.running)
 
 
-async def plan_upgrade(connection: Connection, version: str = "", needs: str = "") -> UpgradePlan:
-    """What the start of this program, with this version, would do to a database. needs: see
-    `migrate`.
+async def plan_upgrade(connection: Connection, version: str = "") -> UpgradePlan:
+    """What the start of this program, with this version, would do to a database.
 
     Raises Conflict if it must not use the database (see `migrate`). `UpgradePlan.check_running`
     checks the running processes.
     """
     known = read_migrations()
-    oldest = max(oldest_beside(known), needs)
-    return await _plan(connection, own_program(version), oldest, known)
+    return await _plan(connection, own_program(version), oldest_beside(known), known)
 
 
 def own_program(version: str) -> ProgramVersion:

@@ -3,18 +3,12 @@
 Each process has a world of its own, which records the operations that it has called.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
-import pytest
-
-from engine import errors
-from engine.store.database import Database
-from engine.store.maintenance.processes import Process, read_unserved_labels, register
-from engine.store.schema.compatibility import LABELS, PREVIOUS_RELEASE, ProgramVersion, read_oldest
+from engine.store.maintenance.processes import read_unserved_labels
 from engine.types.contract import Wait
 from hub.checks.doctor import check_labels
 from tests.support.program import Program, eventually, program, template
@@ -200,23 +194,3 @@ async def test_one_process_can_also_execute_what_has_no_label(database_url: str)
             only.project = f"p{number % 3}"
             assert await only.until_ended(name) == "CREATE_COMPLETE"
     assert sorted(world.done) == sorted([("create", "eu1"), ("create", "other")] * len(names))
-
-
-async def test_processes_that_do_not_know_labels_are_refused(
-    database: Database, database_url: str
-) -> None:
-    older = ProgramVersion("1.0.0", PREVIOUS_RELEASE, 1)
-    roles: Sequence[str] = ["engine"]
-    interval = timedelta(seconds=60)
-    async with run(database_url, World(), rules=[]) as main, main.database.connection() as conn:
-        await register(conn, Process(uuid4(), "h", roles, interval, older))
-        with pytest.raises(errors.Conflict, match="runs headgate 1") as refused:
-            async with run(database_url, World(), EU):
-                raise AssertionError("it has started")
-        assert refused.value.code == "OlderProcesses"
-        await conn.execute("delete from process where host = 'h'")
-        async with run(database_url, World(), EU):
-            oldest = await read_oldest(conn)
-            assert oldest is not None and oldest.migration == LABELS
-            with pytest.raises(errors.Conflict, match="has upgraded the database"):
-                await register(conn, Process(uuid4(), "h", roles, interval, older))

@@ -16,7 +16,6 @@ from engine.errors import Forbidden, Unavailable
 from engine.store.access.trusts import NO_TRUST, TRUST
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
-from engine.store.schema.compatibility import PREVIOUS_RELEASE
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from hub.auth.keystone_client import KeystoneClient, unavailable
 from hub.auth.passwords import PasswordHasher
@@ -319,10 +318,10 @@ async def test_a_trust_of_a_disabled_user_is_deleted(
         assert await trusts_of(keystone, user) == []
 
 
-async def test_no_trust_is_deleted_that_a_process_of_the_previous_release_may_use(
+async def test_no_trust_is_deleted_that_a_credential_of_an_earlier_release_may_use(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    """Such a process stores credentials without the ID of their trust."""
+    """Releases before 0.2.0 stored credentials without the ID of their trust."""
     async with run_with_keystone(
         database_url, keystone, home, types=[Thing(World())], more={"keystone.trusts": True}
     ) as run:
@@ -333,9 +332,6 @@ async def test_no_trust_is_deleted_that_a_process_of_the_previous_release_may_us
         await eventually(lambda: without_credentials(run))
         async with run.database.connection() as conn:
             await conn.execute("update trust set due_at = statement_timestamp()")
-            await conn.execute(PREVIOUS_PROCESS, uuid4(), PREVIOUS_RELEASE)
-            assert await delete_unused(run, keystone, home) == 0
-            await conn.execute("delete from process where host = 'previous'")
             await conn.execute(PREVIOUS_CREDENTIAL)
             assert await delete_unused(run, keystone, home) == 0
             assert len(await trusts_of(keystone, user)) == 1
@@ -344,10 +340,6 @@ async def test_no_trust_is_deleted_that_a_process_of_the_previous_release_may_us
         assert await trusts_of(keystone, user) == []
 
 
-PREVIOUS_PROCESS = """
-insert into process (id, host, roles, report_interval, migration)
-values ($1, 'previous', '{engine}', '60 s', $2)
-"""
 PREVIOUS_CREDENTIAL = """
 insert into credential (stack_id, traversal, encrypted) select stack_id, number, '' from traversal
 """

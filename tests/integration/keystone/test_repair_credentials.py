@@ -4,12 +4,10 @@ with a real Keystone server."""
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from engine.hot.schema.type_schema import Kind, TypeSchema, updatable
-from engine.store.schema.compatibility import PREVIOUS_RELEASE
 from engine.store.traversals import traversal_credentials
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.types.observation import PRESENT, Observation
@@ -22,7 +20,6 @@ from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings
 from hub.program.authenticator import open_authenticator
 from hub.settings.settings import load_settings
 from tests.integration.keystone.test_keystone import (
-    PREVIOUS_PROCESS,
     home,
     name_in,
     run_with_keystone,
@@ -363,21 +360,3 @@ async def test_only_repairs_that_act_in_a_cloud_need_a_credential(
         assert (await owner.drifted())["resource_name"] == "c"
         assert "has handed over no credential" in await owner.unrepaired()
         assert await owner.count("traversal where action = 'UPDATE'") == 1
-
-
-async def test_while_an_earlier_release_runs_no_repair_starts(
-    database_url: str, keystone: Keystone, home: Project
-) -> None:
-    async with owning(database_url, keystone, home) as (owner, credential):
-        await owner.create(REPAIR, A_REGION)
-        await owner.until("CREATE_COMPLETE")
-        await owner.hand_over(credential, repairs=True)
-        await owner.remove()
-        pool = owner.run.database.pool
-        await pool.execute(PREVIOUS_PROCESS, uuid4(), PREVIOUS_RELEASE)
-        assert (await owner.drifted())["state"] == "missing"
-        assert (await owner.drifted())["unrepaired"] is None
-        assert await owner.status() == "CREATE_COMPLETE"
-        await pool.execute("delete from process where host = 'previous'")
-        await drift(owner.run, owner.headers)
-        await owner.until("UPDATE_COMPLETE")
