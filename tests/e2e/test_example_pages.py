@@ -11,6 +11,7 @@ import shlex
 import shutil
 import socket
 import subprocess
+import textwrap
 import threading
 import time
 import urllib.error
@@ -25,7 +26,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.e2e.test_guides import DOCS, Command, File, Reader, commands
+from tests.e2e.test_guides import DOCS, Command, File, Reader, commands, template
 from tests.e2e.test_readme import ROOT
 from tests.support.forks import ForkedProcess, start_forked
 from tests.support.http_things import Things, serve_things, thing
@@ -42,6 +43,7 @@ PROGRAM = re.compile(r"(?:SECRET=\S+ *)?python (examples/\S+)")
 LISTENS = re.compile(r'"--port", type=int, default=(\d+)')
 WEBHOOK = re.compile(r"--webhook \S+?:(\d+)")
 BLOCK_OF_SETTINGS = re.compile(r"^```toml\n(.*?)^```", re.M | re.S)
+INDENTED_SETTINGS = re.compile(r"^ *```toml\n(.*?)^ *```", re.M | re.S)
 REJECTED = "# rejected"
 #: The exit code of a command whose change has failed.
 FAILED = 3
@@ -206,9 +208,113 @@ THINGS_SECTIONS = (
 )  # fmt: skip
 
 
+ACCESS_PAGE, KEYS_PAGE = "how-to/set-up-access.md", "how-to/rotate-keys.md"
+ETC = "/etc/headgate/"
+SERVE_ETC = f"headgate serve --config {ETC}headgate.toml"
+PASSWORD = "a good password"
+
+
+def settings_file(text: str) -> File:
+    return File("headgate.toml", text)
+
+
+def first_settings(page: str) -> File:
+    """The first settings of a page, in its file."""
+    found = INDENTED_SETTINGS.search((DOCS / page).read_text())
+    assert found
+    return settings_file(textwrap.dedent(found[1]))
+
+
+CREDENTIALS = '[credentials]\nkey_file = "/etc/headgate/credentials.key"\n'
+#: The keys of the server are in the reader's own folder, and the database beside it.
+SETTINGS_SECTIONS = (
+    Section(ACCESS_PAGE, "Use tokens of this server", before={
+        "export HEADGATE_TOKEN": [first_settings(ACCESS_PAGE), SERVE_ETC],
+    }, after={
+        "headgate token revoke": [
+            "headgate token list --project web | grep ann",
+            "! headgate token list --project web | grep ci",
+        ],
+        "export OS_AUTH_TYPE=admin_token": ["openstack stack list"],
+        # The reader has chosen the other one of the two.
+        "export OS_AUTH_TYPE=http_basic": ["env -u OS_TOKEN openstack stack list"],
+    }, names={
+        ETC: "",
+        "headgate token create ann": f"echo '{PASSWORD}' | headgate token create ann",
+        "revoke ID": (
+            "revoke --yes $(headgate token list --project web"
+            " -o jsonpath='$[?@.name == \"ci\"].id' | head -1)"
+        ),
+        "https://headgate.example.org": "http://127.0.0.1:8004",
+        "hgt_...": "$HEADGATE_TOKEN",
+        "OS_PASSWORD=...": f"OS_PASSWORD='{PASSWORD}'",
+    }),
+    Section(ACCESS_PAGE, "Verify", before={
+        "headgate token whoami": [
+            first_settings(ACCESS_PAGE),
+            SERVE_ETC,
+            "export HEADGATE_TOKEN=$(headgate admin create-token root --role admin --everywhere"
+            f" --config {ETC}headgate.toml)",
+        ],
+    }, names={
+        ETC: "",
+        "https://headgate.example.org": "http://127.0.0.1:8004",
+        "# without a token: 401": "| grep ' 401 '",
+    }),
+    Section(KEYS_PAGE, "Rotate the encryption key", before={
+        "umask 077": [
+            f"umask 077; head -c 32 /dev/urandom > {ETC}credentials.key",
+            settings_file(CREDENTIALS),
+            SERVE_ETC,
+            FIRST,
+            UNTIL_WAITING,
+        ],
+        "headgate admin rotate-encryption-key": [
+            settings_file(
+                f'{CREDENTIALS}fallback_key_files = ["/etc/headgate/credentials.key.new"]\n'
+            ),
+            SERVE_ETC,
+            first_settings(KEYS_PAGE),
+            SERVE_ETC,
+        ],
+    }, after={
+        # The rest of the change needs the secret, which is encrypted with the new key alone.
+        "headgate admin rotate-encryption-key": [
+            f"headgate admin doctor --config {ETC}headgate.toml | grep '^key  *ok'",
+            settings_file(CREDENTIALS.replace("credentials.key", "credentials.key.new")),
+            f"rm {ETC}credentials.key",
+            SERVE_ETC,
+            "headgate hook continue first:app",
+            "headgate watch first",
+        ],
+    }, names={ETC: ""}),
+    Section(KEYS_PAGE, "Rotate the token key", before={
+        "headgate admin rotate-token-key --keep-for": [settings_file(""), SERVE_ETC],
+    }, names={ETC: ""}),
+    Section("how-to/harden.md", "Verify", before={
+        "headgate admin doctor": [first_settings(ACCESS_PAGE), SERVE_ETC],
+    }, left_out=("systemd-analyze",), names={
+        ETC: "",
+        "https://headgate.example.org": "http://127.0.0.1:8004",
+        "# 401": "| grep ' 401 '",
+    }),
+    Section("how-to/run-at-scale.md", "Upgrade one process at a time", before={
+        "headgate admin upgrade-check": [settings_file(""), SERVE_ETC],
+    }, left_out=("systemctl",), names={ETC: ""}),
+    Section("how-to/use-openstack-clients.md", "Use the command line", before={
+        "openstack stack create": [template("stack.yaml", "a"), "headgate serve"],
+    }, left_out=("export OS_AUTH_TYPE=http_basic", "export OS_AUTH_TYPE=admin_token")),
+    Section("how-to/use-openstack-clients.md", "Verify", before={
+        "openstack stack list": [
+            "headgate serve", "export OS_AUTH_TYPE=none OS_ENDPOINT=http://127.0.0.1:8004/v1/default",
+        ],
+    }),
+)  # fmt: skip
+
+
 #: Also those that tests below execute with a broker.
 ALL_SECTIONS = (
-    *SECTIONS, *THINGS_SECTIONS, Section(HTTP_PAGE, "Verify"), Section(LISTENERS, "listener.py"),
+    *SECTIONS, *SETTINGS_SECTIONS, *THINGS_SECTIONS, Section(HTTP_PAGE, "Verify"), Section(LISTENERS, "listener.py"),
 )  # fmt: skip
 
 
@@ -343,7 +449,9 @@ def begins(one: Command | File, start: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "section", SECTIONS, ids=lambda one: f"{Path(one.page).parts[-2]}-{one.title or 'page'}"
+    "section",
+    (*SECTIONS, *SETTINGS_SECTIONS),
+    ids=lambda one: f"{Path(one.page).parts[-2]}-{one.title or 'page'}",
 )
 def test_each_command_works_as_the_page_says(
     section: Section, monkeypatch: pytest.MonkeyPatch

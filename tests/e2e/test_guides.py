@@ -24,7 +24,8 @@ DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```\n(.*?)(?=^ *```|\Z)", re.M | re.S)
 HEREDOC = re.compile(r"^cat > (\S+) <<'EOF'\n(.*?)^EOF\n", re.M | re.S)
 CODE = re.compile(r"\bexit code is `?(\d)`?")
-EXPORT = re.compile(r"export (\w+)=")
+EXPORT = re.compile(r"export ")
+VARIABLE = re.compile(r"(\w+)=")
 DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 SECRET = re.compile(r"\bwhsec_[A-Za-z0-9+/=]+")
 #: The server and the environment are the test's own.
@@ -76,6 +77,8 @@ def template(name: str, *resources: str, properties: str = "value: a", more: str
     return File(name, f"heat_template_version: 2018-08-31\nresources:\n{''.join(lines)}{more}")
 
 
+#: The history of a hook that was answered.
+HISTORY = "history $(headgate hook list --state answered -o name | head -1)"
 GUIDES = (
     Guide("tutorial/first-stack.md"),
     Guide(
@@ -89,8 +92,8 @@ GUIDES = (
                 "headgate stack update first --existing -P length=30 --break-at app:pre-update",
             ],
         },
-        left_out=("headgate subscription create", "curl -X POST", "headgate hook history"),
-        names={"STACK:RESOURCE": "first:app", "STACK": "first"},
+        left_out=("curl -X POST",),
+        names={"STACK:RESOURCE": "first:app", "STACK": "first", "history ID": HISTORY},
     ),
     Guide(
         "how-to/change-a-stack-safely.md",
@@ -164,7 +167,8 @@ GUIDES = (
                 "headgate stack create shop -t shop.yaml --wait",
             ],
         },
-        left_out=("headgate hook history", "headgate admin verify-audit"),
+        left_out=("headgate admin verify-audit",),
+        names={"history ID": HISTORY},
     ),
     Guide(
         "how-to/scale-a-group.md",
@@ -187,6 +191,7 @@ GUIDES = (
         names={".venv/bin/headgate": "headgate"},
     ),
     Guide("how-to/wait-for-a-signal.md", left_out=("curl",)),
+    Guide("how-to/write-a-listener.md"),
 )
 
 
@@ -205,6 +210,12 @@ def commands(page: str) -> Iterator[Command | File]:
         last = max((index for index, one in enumerate(found) if one != "echo $?"), default=-1)
         for index, one in enumerate(found):
             yield Command(one, code=int(code[1]) if code and index == last else 0)
+
+
+def exported_names(text: str) -> list[str]:
+    """The variables that a command exports."""
+    found = [VARIABLE.match(word) for word in text.split()] if EXPORT.match(text) else []
+    return [one[1] for one in found if one]
 
 
 class Reader:
@@ -240,16 +251,20 @@ class Reader:
                 break
             time.sleep(next(pauses))
         assert done.returncode == command.code, (text, done.stdout, done.stderr)
-        if variable := EXPORT.match(text):
-            self.environment[variable[1]] = done.stdout
+        if names := exported_names(text):
+            values = done.stdout.split("\0")
+            assert len(values) == len(names) and all(values), (text, done.stdout, done.stderr)
+            self.environment |= dict(zip(names, values, strict=True))
         if command.shown:
             assert is_shown(done.stdout, command.shown), (text, done.stdout)
         self._digest = "".join(DIGEST.findall(done.stdout)[-1:]) or self._digest
         self._secret = "".join(SECRET.findall(done.stdout)[-1:]) or self._secret
 
     def _run(self, text: str) -> subprocess.CompletedProcess[str]:
-        if variable := EXPORT.match(text):
-            text = f'{text}; printf %s "${variable[1]}"'
+        if names := exported_names(text):
+            shown = "\\0".join(["%s"] * len(names))
+            values = " ".join(f'"${{{name}}}"' for name in names)
+            text = f"{text}; printf '{shown}' {values}"
         words = shlex.split(text, comments=True)
         if words[0] == "headgate" and not {"|", ">"} & {*words}:
             return forks.run(words[1:], self.environment)
