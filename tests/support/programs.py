@@ -69,10 +69,12 @@ def _link(
 
 
 def extract_program(directory: Path, revision: str) -> Path:
-    """The program of a revision of this repository. Raises CalledProcessError."""
+    """The program of a revision of this repository."""
     directory.mkdir()
     archive = subprocess.run(
-        ["git", "archive", revision, *PACKAGES], cwd=ROOT, check=True, stdout=subprocess.PIPE
+        ["git", "archive", revision, *PACKAGES], cwd=ROOT, check=False, capture_output=True
     )  # fmt: skip
+    reason = archive.stderr.decode()
+    assert archive.returncode == 0, f"no {revision} here; run git fetch --tags: {reason}"
     subprocess.run(["tar", "-x"], cwd=directory, check=True, input=archive.stdout)
     return directory
