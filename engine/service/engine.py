@@ -35,7 +35,7 @@ from engine.store.encryption.secret_values import Keyring
 from engine.store.read_database import ReadDatabase
 from engine.store.records import StackRecord
 from engine.types.registry import TypeRegistry
-from engine.types.software.metadata_objects import MetadataObjects
+from engine.types.software.metadata_objects import MetadataServices
 from engine.work.worker_metrics import WorkerMetrics
 
 
@@ -64,15 +64,15 @@ class Engine:
         lists: ReadDatabase | None = None,
         polls: bool = False,
         handed_over: RepairCredentialSource | None = None,
-        metadata_objects: MetadataObjects | None = None,
+        metadata_services: MetadataServices | None = None,
     ) -> None:
         """wake: notifies the workers of this process without waiting for the database's
         notification. lifecycle_plugins: True if any are installed. keyring: encrypts credentials;
         without it, no credential is stored. lists: serves lists and histories; None: the database
         does. polls: workers of this process find out themselves whether an accepted operation is
         complete, instead of the observer. handed_over: the credentials of projects, with which
-        repairs act; None: the identity service has none. metadata_objects: the metadata of servers
-        that are objects; None: there is no object store.
+        repairs act; None: the identity service has none. metadata_services: that can have
+        the metadata of servers; None: there are none.
         """
         traversals = Traversals(
             registry, limits, new_id=new_id, database=database,
@@ -119,7 +119,7 @@ class Engine:
         self.imports = Imports(database, registry, limits)
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
-        self.software = Software(database, new_id=new_id, lists=lists, objects=metadata_objects)
+        self.software = Software(database, new_id=new_id, lists=lists, services=metadata_services)
         self.nested = NestedStacks(
             database, traversals, self.external_validation, new_id=new_id, wake=wake
         )

@@ -163,7 +163,7 @@ class Loops:
             cloud=self.authenticator.cloud(cloud_access(settings.resource_types.openstack)),
             max_signals=settings.quotas.signals_per_resource,
         )
-        keeper.connect(self._types.metadata_objects)
+        keeper.connect(self._types.metadata_services)
 
     def _create_engine(self, settings: Settings, limits: Limits) -> None:
         """The engine, and the loops of the role `engine`, which execute what it has planned."""
@@ -180,7 +180,7 @@ class Loops:
             # Any process may send the requests of the observer.
             polls=bool(settings.engine.labels),
             handed_over=self.authenticator.observation_credentials,
-            metadata_objects=self._types.metadata_objects,
+            metadata_services=self._types.metadata_services,
         )
         ends = TraversalEnds(self.engine.stacks, self.database, self.tracer, self._wake_plugins)
         self.worker = Worker(
@@ -268,7 +268,7 @@ class Loops:
             lists=lists,
             polls=bool(self._settings.engine.labels),
             handed_over=self.authenticator.observation_credentials,
-            metadata_objects=self._types.metadata_objects,
+            metadata_services=self._types.metadata_services,
         )
 
     async def _report_changes(self, changes: Sequence[ChangedObject]) -> None:

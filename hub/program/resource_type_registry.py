@@ -12,18 +12,19 @@ from engine.errors import Unavailable
 from engine.types.command import AllowedProgram, Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.http import Http, HttpSettings
-from engine.types.object_signals import SignalServices
+from engine.types.object_signals import NO_SERVICES, SignalServices
 from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, CloudIdentity, StackDomain
 from engine.types.openstack.swift.server_objects import SwiftServerObjects
 from engine.types.openstack.swift.signal_objects import MAX_SIGNALS, SwiftSignals
+from engine.types.openstack.zaqar.server_queues import ZaqarServerQueues
 from engine.types.openstack.zaqar.signal_queues import ZaqarSignals
 from engine.types.operator_credentials import Credential, Credentials
 from engine.types.placement import Placer
 from engine.types.registry import TypeRegistry, built_in
 from engine.types.remote_stack import Catalog, Endpoints, RemoteEndpoint, RemoteStack
 from engine.types.software import ServerUrls, SoftwareStore, software_types
-from engine.types.software.metadata_objects import MetadataObjects
+from engine.types.software.metadata_objects import NO_METADATA_SERVICES, MetadataServices
 from hub.http.outbound import ALL_NETWORKS, Outbound, OutboundSettings, tls_context
 from hub.program.command_account import find_run_as
 from hub.settings.resource_types import (
@@ -75,16 +76,17 @@ class ProcessTypes:
         used = None
         if settings.openstack.enabled and cloud is not None:
             used = Cloud(self._cloud_web, cloud)
-        services = SignalServices()
+        services, self.metadata_services = NO_SERVICES, NO_METADATA_SERVICES
         if used is not None:
-            domain = used.identity.access.stack_domain
+            domain, keystone = used.identity.access.stack_domain, servers.keystone
             services = SignalServices(
                 SwiftSignals(used, max_signals),
-                ZaqarSignals(used, domain, servers.keystone, max_signals) if domain else None,
+                ZaqarSignals(used, domain, keystone, max_signals) if domain else None,
             )
-        self.metadata_objects: MetadataObjects | None = (
-            SwiftServerObjects(used, servers.container_key) if used is not None else None
-        )
+            self.metadata_services = MetadataServices(
+                SwiftServerObjects(used, servers.container_key),
+                ZaqarServerQueues(used, domain, keystone) if domain else None,
+            )
         credentials = Credentials(read_credentials(settings.http.credentials))
         self.registry: TypeRegistry = built_in(
             random.SystemRandom(),
@@ -99,8 +101,12 @@ class ProcessTypes:
                 self._trusted_web,
                 credentials,
             ),
-            *software_types(software_store, servers, services, self.metadata_objects),
-            *(openstack_types(used, software_store, servers) if used is not None else ()),
+            *software_types(software_store, servers, services, self.metadata_services),
+            *(
+                openstack_types(used, software_store, servers, self.metadata_services)
+                if used is not None
+                else ()
+            ),
             *types,
             gate=gate,
             placer=placer,

@@ -34,7 +34,7 @@ from engine.store.software.server_resources import find_server_resources
 from engine.store.software.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.http_client import ServiceError
 from engine.types.software.deployed_server import OS_COLLECT_CONFIG
-from engine.types.software.metadata_objects import MetadataObjects, objects_of
+from engine.types.software.metadata_objects import MetadataServices, objects_of
 from engine.types.software.software_store import (
     Deployment,
     DeploymentResult,
@@ -58,12 +58,12 @@ class Software:
         *,
         new_id: Callable[[], UUID],
         lists: ReadDatabase | None = None,
-        objects: MetadataObjects | None = None,
+        services: MetadataServices | None = None,
     ) -> None:
-        """lists: serves lists; None: the database does. objects: the metadata of servers that are
-        objects; None: there is no object store."""
+        """lists: serves lists; None: the database does. services: that can have the metadata of
+        servers; None: there are none."""
         self._database = database
-        self.objects = objects
+        self.services = services
         self._lists = lists or ReadDatabase(database)
         self._new_id = new_id
 
@@ -168,8 +168,8 @@ class Software:
     async def push(self, project: str, server_id: str) -> bool:
         """As `SoftwareStore.push`. Of several writers, the one that writes last has read last: each
         reads again after it has written, until nothing has changed."""
-        objects, sent, written = self.objects, list[bytes](), True
-        if objects is None:
+        services, sent, written = self.services, list[bytes](), True
+        if services is None:
             return True
         for _ in range(MAX_WRITES):
             async with self._database.connection() as conn:
@@ -186,7 +186,7 @@ class Software:
             written = True
             for one, document in zip(servers, documents, strict=True):
                 for target in objects_of(one.data):
-                    written = await objects.write(target, document) and written
+                    written = await services.write(target, document) and written
             sent = documents
         return written
 
@@ -295,9 +295,9 @@ class ConfigStore:
         self._database = database
         self._software = software
 
-    def connect(self, objects: MetadataObjects | None) -> None:
-        """objects: the metadata of servers that are objects, for `push`."""
-        self._software.objects = objects
+    def connect(self, services: MetadataServices | None) -> None:
+        """services: that can have the metadata of servers, for `push`."""
+        self._software.services = services
 
     async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
         async with self._database.connection() as conn:

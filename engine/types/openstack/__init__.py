@@ -31,18 +31,21 @@ from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
 from engine.types.openstack.octavia import octavia_types
 from engine.types.openstack.swift import swift_types
-from engine.types.openstack.swift.server_objects import SwiftServerObjects
 from engine.types.openstack.zaqar import zaqar_types
 from engine.types.software import ServerUrls, SoftwareStore
 from engine.types.software.deployed_server import ServerTransport
+from engine.types.software.metadata_objects import NO_METADATA_SERVICES, MetadataServices
 
 
 def openstack_types(
-    cloud: Cloud, software_store: SoftwareStore, servers: ServerUrls
+    cloud: Cloud,
+    software_store: SoftwareStore,
+    servers: ServerUrls,
+    metadata_services: MetadataServices = NO_METADATA_SERVICES,
 ) -> list[ResourceType]:
-    """The types of all services of a cloud. servers: the metadata URLs of servers."""
-    objects = SwiftServerObjects(cloud, servers.container_key)
-    transport = ServerTransport(servers, software_store, objects)
+    """The types of all services of a cloud. servers: the metadata URLs of servers.
+    metadata_services: that can have the metadata of servers."""
+    transport = ServerTransport(servers, software_store, metadata_services)
     core = [
         *neutron_types(cloud),
         *nova_types(cloud, software_store, transport),

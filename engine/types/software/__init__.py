@@ -11,7 +11,7 @@ from engine.types.software.configs import (
 from engine.types.software.deployed_server import DeployedServer, ServerTransport, ServerUrls
 from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
 from engine.types.software.deployment_group import deployment_groups
-from engine.types.software.metadata_objects import MetadataObjects
+from engine.types.software.metadata_objects import NO_METADATA_SERVICES, MetadataServices
 from engine.types.software.multipart import MultipartMime
 from engine.types.software.software_store import SoftwareStore
 
@@ -22,15 +22,15 @@ def software_types(
     software_store: SoftwareStore,
     servers: ServerUrls,
     services: SignalServices = NO_SERVICES,
-    metadata_objects: MetadataObjects | None = None,
+    metadata_services: MetadataServices = NO_METADATA_SERVICES,
 ) -> list[ResourceType]:
     """The software types. servers: the metadata URLs of servers. services: that servers can send
-    signals to. metadata_objects: metadata that are objects; None: there is no Swift."""
+    signals to. metadata_services: that can have the metadata of servers."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
     return [
         *(type_(software_store) for type_ in configs),
         *(type_(software_store, services) for type_ in deployments),
-        DeployedServer(ServerTransport(servers, software_store, metadata_objects)),
+        DeployedServer(ServerTransport(servers, software_store, metadata_services)),
         *deployment_groups(services.transports),
     ]

@@ -4,7 +4,7 @@ agents of servers get their metadata.
 A server polls for its deployments at a metadata URL, with its own access key and secret. Both are
 derived from the IDs of the resource and its stack, not stored, and invalid once the resource is
 deleted. With POLL_TEMP_URL, it fetches them from an object that Headgate writes whenever they
-change.
+change; with ZAQAR_MESSAGE, it takes them from a queue to which Headgate posts them.
 """
 
 import re
@@ -24,11 +24,14 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome
 from engine.types.http_client import ServiceError
+from engine.types.object_signals import OPERATOR_REMEDY
 from engine.types.software.metadata_objects import (
+    NO_METADATA_SERVICES,
     OBJECTS,
     POLL_TEMP_URL,
+    ZAQAR,
     MetadataObject,
-    MetadataObjects,
+    MetadataServices,
     default_name,
     objects_of,
     resource_prefix,
@@ -43,10 +46,8 @@ CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
 #: Characters of names of resources that the `path` of an agent cannot have: the agent divides it at
 #: the first dot. The name in it is for people; the access key identifies the server.
 _UNSAFE = re.compile(r"[^\w-]", re.ASCII)
-#: The transport of a service that Headgate does not use.
-ZAQAR = "ZAQAR_MESSAGE"
 #: The sections of an agent's settings that belong to a transport.
-_SECTIONS = ("cfn", "heat", "request")
+_SECTIONS = ("cfn", "heat", "request", "zaqar")
 #: A type with this attribute is a server: its metadata lists its deployments.
 OS_COLLECT_CONFIG = "os_collect_config"
 #: The property `deployment_swift_data` of servers.
@@ -81,13 +82,15 @@ class ServerUrls:
         """The key of the temporary URLs of a container that Headgate creates."""
         return container_key(self.keys.newest, project, container)
 
-    def collector_settings(self, call: Call, read_url: str = "") -> dict[str, Json]:
-        """The settings of a server's os-collect-config. read_url: of its metadata, with
-        POLL_TEMP_URL.
+    def collector_settings(
+        self, call: Call, source: MetadataObject | None = None
+    ) -> dict[str, Json]:
+        """The settings of a server's os-collect-config. source: of its metadata, with POLL_TEMP_URL
+        and ZAQAR_MESSAGE.
 
         Those of the former transport become null, so that the agent removes them.
         """
-        section, settings = self._settings(call, read_url)
+        section, settings = self._settings(call, source)
         before = call.attributes.get(OS_COLLECT_CONFIG) or {}
         cleared = {
             name: dict.fromkeys(before[name])
@@ -96,9 +99,11 @@ class ServerUrls:
         }
         return {"collectors": [section, "local"], section: settings, **cleared}
 
-    def _settings(self, call: Call, read_url: str) -> tuple[str, dict[str, Json]]:
+    def _settings(self, call: Call, source: MetadataObject | None) -> tuple[str, dict[str, Json]]:
         if call.properties["software_config_transport"] == POLL_TEMP_URL:
-            return "request", {"metadata_url": read_url}
+            return "request", {"metadata_url": source.read_url if source is not None else ""}
+        if call.properties["software_config_transport"] == ZAQAR:
+            return "zaqar", dict(source.settings) if source is not None else {}
         if call.properties["software_config_transport"] == HEAT:
             return "heat", {
                 "auth_url": self.keystone,
@@ -143,73 +148,100 @@ class AgentConnection:
 
 
 class ServerTransport:
-    """How the agents of servers get their metadata. objects: None: there is no object store."""
+    """How the agents of servers get their metadata."""
 
     def __init__(
-        self, urls: ServerUrls, store: SoftwareStore, objects: MetadataObjects | None = None
+        self,
+        urls: ServerUrls,
+        store: SoftwareStore,
+        services: MetadataServices = NO_METADATA_SERVICES,
     ) -> None:
         self.urls = urls
         self._store = store
-        self._objects = objects
+        self._services = services
 
     @property
     def has_objects(self) -> bool:
-        return self._objects is not None
+        """Whether metadata can be objects of Swift, which need a credential."""
+        return self._services.swift is not None
 
     def check(self, properties: Mapping[str, Json], place: str, findings: Findings) -> None:
         """Report a transport that cannot be used."""
         transport = properties.get("software_config_transport")
         place, remedy = f"{place}.software_config_transport", _REMEDY
-        if transport == ZAQAR or (transport == POLL_TEMP_URL and self._objects is None):
+        if transport in (ZAQAR, POLL_TEMP_URL) and transport not in self._services.transports:
             reason = f"{transport} needs a service that Headgate does not use"
-            findings.add(place, reason, remedy)
+            more = f" {OPERATOR_REMEDY}" if transport == ZAQAR else ""
+            findings.add(place, reason, f"{remedy}{more}")
         elif transport == HEAT and not self.urls.keystone:
             reason = f"{HEAT} needs Keystone, which this server does not use"
             findings.add(place, reason, remedy)
 
     def uses_objects(self, call: Call) -> bool:
-        """Whether the metadata of a server are objects, or were."""
-        transport = call.properties.get("software_config_transport")
-        return self._objects is not None and (transport == POLL_TEMP_URL or OBJECTS in call.data)
+        """Whether the metadata of a server are objects of Swift, or were."""
+        if self._services.swift is None:
+            return False
+        was = any(not one.is_queue for one in objects_of(call.data))
+        return was or call.properties.get("software_config_transport") == POLL_TEMP_URL
+
+    def _uses_queue(self, call: Call) -> bool:
+        if self._services.zaqar is None:
+            return False
+        was = any(one.is_queue for one in objects_of(call.data))
+        return was or call.properties.get("software_config_transport") == ZAQAR
 
     def read_connection(self, call: Call, data: Mapping[str, Json]) -> AgentConnection:
         """The connection as it is. data: of the resource."""
         objects = objects_of(data)
-        url = objects[0].read_url if objects else ""
-        return AgentConnection(self.urls.collector_settings(call, url), objects)
+        source = objects[0] if objects else None
+        return AgentConnection(self.urls.collector_settings(call, source), objects)
 
     async def connect(self, call: Call, server_id: str) -> AgentConnection:
         """Create the object of the metadata, if the transport needs one, and write all objects of
         the server. server_id: empty before it exists. Raises ServiceError."""
-        store = self._objects
-        if store is None or not self.uses_objects(call):
+        if not self.uses_objects(call) and not self._uses_queue(call):
             return AgentConnection(self.urls.collector_settings(call))
         objects = objects_of(call.data)
-        url = ""
-        if call.properties.get("software_config_transport") == POLL_TEMP_URL:
-            wanted = await store.create(call, *_names(call, objects))
-            others = [one for one in objects if _key(one) != _key(wanted)]
-            objects, url = [wanted, *others], wanted.read_url
-        settings = self.urls.collector_settings(call, url)
+        wanted = await self._create_source(call, objects)
+        if wanted is not None:
+            objects = [wanted, *(one for one in objects if _key(one) != _key(wanted))]
+        settings = self.urls.collector_settings(call, wanted)
         document = await self._store.server_document(
             call.project, server_id, call.metadata or {}, settings
         )
         for number, one in enumerate(objects):
-            written = await store.write(one, document)
-            if not written and url and not number:
+            written = await self._services.write(one, document)
+            if not written and wanted is not None and not number:
                 reason = "Swift does not accept the temporary URL of the server's metadata"
                 raise ServiceError(f"{reason}. {_KEY_REMEDY}", retry=True, public=reason)
         return AgentConnection(settings, objects)
 
+    async def _create_source(
+        self, call: Call, objects: Sequence[MetadataObject]
+    ) -> MetadataObject | None:
+        """The object or queue that the transport needs; None: it needs none. A queue that exists
+        keeps its credentials. Raises ServiceError."""
+        transport = call.properties.get("software_config_transport")
+        if transport == POLL_TEMP_URL and self._services.swift is not None:
+            held = [one for one in objects if not one.is_queue]
+            return await self._services.swift.create(call, *_names(call, held))
+        if transport == ZAQAR and self._services.zaqar is not None:
+            known = next((one for one in objects if one.is_queue), None)
+            secret = self.urls.secret_of(call.stack_id, call.resource_id)
+            return known or await self._services.zaqar.create(call, secret)
+        return None
+
     async def remove(self, call: Call) -> None:
-        """Delete the objects of a server. Raises ServiceError."""
-        if self._objects is None or not self.uses_objects(call):
+        """Delete the objects and the queue of a server. Raises ServiceError."""
+        if self._services.zaqar is not None and self._uses_queue(call):
+            await self._services.zaqar.remove(call)
+        if self._services.swift is None or not self.uses_objects(call):
             return
         given = call.properties.get("deployment_swift_data") or {}
-        known = [_key(one) for one in objects_of(call.data)]
+        known = [_key(one) for one in objects_of(call.data) if not one.is_queue]
         if given.get("container"):
             known.append((given["container"], given.get("object") or ""))
-        await self._objects.remove(call, known, resource_prefix(call))
+        await self._services.swift.remove(call, known, resource_prefix(call))
 
 
 _REMEDY = f"Use {CFN}, which has its own credentials."

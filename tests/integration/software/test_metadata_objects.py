@@ -16,7 +16,7 @@ from engine.store.software.server_resources import ServerResource
 from engine.store.software.software_configs import DeploymentChange
 from engine.types.contract import Call
 from engine.types.http_client import ServiceError
-from engine.types.software.metadata_objects import OBJECTS, MetadataObject
+from engine.types.software.metadata_objects import OBJECTS, MetadataObject, MetadataServices
 from engine.types.software.software_store import NewConfig
 from engine.words import Json, Status
 from tests.support.program import Json as AnyJson
@@ -72,7 +72,7 @@ async def test_what_changes_during_a_write_is_written_after_it(
     database: Database, objects: Objects
 ) -> None:
     """The other writer ends first, so that this one would leave an older document."""
-    software = Software(database, new_id=uuid4, objects=objects)
+    software = Software(database, new_id=uuid4, services=MetadataServices(objects))
     first, second = await a_change(software, "first"), await a_change(software, "second")
     objects.before = [lambda: software.deploy("p", "web", second)]
     await software.deploy("p", "web", first)
@@ -88,7 +88,7 @@ async def test_what_changes_during_a_write_is_written_after_it(
 async def test_a_request_that_cannot_be_written_is_refused_and_may_be_repeated(
     database: Database, objects: Objects
 ) -> None:
-    software = Software(database, new_id=uuid4, objects=objects)
+    software = Software(database, new_id=uuid4, services=MetadataServices(objects))
 
     async def fail() -> None:
         raise ServiceError("http://s/write: away", retry=True, public="Swift did not answer")
@@ -115,7 +115,7 @@ async def test_a_request_that_cannot_be_written_is_refused_and_may_be_repeated(
 async def test_a_status_and_other_servers_write_nothing(
     database: Database, objects: Objects
 ) -> None:
-    software = Software(database, new_id=uuid4, objects=objects)
+    software = Software(database, new_id=uuid4, services=MetadataServices(objects))
     made = await software.deploy("p", "web", await a_change(software, "one"))
     await software.deploy("p", "other", await a_change(software, "two"))
     status = DeploymentChange(None, None, {"out": 1}, None, Status.FAILED, "r")

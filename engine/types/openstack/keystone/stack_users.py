@@ -7,8 +7,11 @@ invalidates the former one with its tokens. The administrator of the domain has 
 project, and uses its objects without the password.
 """
 
+import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
 
 from engine.errors import HeadgateError, Unavailable
@@ -16,6 +19,9 @@ from engine.types.openstack.cloud import Cloud, Session, StackDomain, id_of, seg
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import IDENTITY
 from engine.words import Json
+
+#: Characters of a password.
+PASSWORD_LENGTH: Final = 43
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,28 @@ def user_name(stack_id: UUID, resource_id: UUID) -> str:
     """The name of the user and of the project of a resource: 64 characters, as long as names of
     projects can be."""
     return f"{stack_id.hex}{resource_id.hex}"
+
+
+def derive_password(secret: str, purpose: str) -> str:
+    """A password from a secret of the resource: all calls of an operation get the same one. It has
+    letters of both cases, digits and a hyphen, as rules of Keystone may require."""
+    derived = hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+    return f"Hg-{derived}"[:PASSWORD_LENGTH]
+
+
+def credentials_of(user: StackUser, keystone: str, region: str, queue: str) -> dict[str, Json]:
+    """What a server needs to use a queue, by the names that agents expect. keystone: its
+    URL. region: "": any."""
+    return {
+        "auth_url": f"{keystone.removesuffix('/v3')}/v3",
+        "username": user.name,
+        "user_id": user.id,
+        "password": user.password,
+        "project_id": user.project_id,
+        "domain_id": user.domain_id,
+        **({"region_name": region} if region else {}),
+        "queue_id": queue,
+    }
 
 
 class StackUsers:

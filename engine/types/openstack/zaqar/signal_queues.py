@@ -23,26 +23,30 @@ from engine.types.object_signals import (
     kept_messages,
     object_name,
 )
-from engine.types.openstack.cloud import Cloud, Session, StackDomain, segment
-from engine.types.openstack.keystone.stack_users import StackUsers, user_name
+from engine.types.openstack.cloud import Cloud, StackDomain, segment
+from engine.types.openstack.keystone.stack_users import (
+    StackUsers,
+    credentials_of,
+    derive_password,
+    user_name,
+)
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import MESSAGING
-from engine.types.openstack.swift.temporary_url import derive_key
+from engine.types.openstack.zaqar.stack_queues import remove_queues
 from engine.words import Json
 
 #: Signals of one queue that are read.
 MAX_SIGNALS: Final = 1_000
 #: Bytes of the signals of one queue that are read. The operation keeps them.
 MAX_TOTAL_BYTES: Final = 1_048_576
-#: Characters of a password: letters, digits and a hyphen, as rules of Keystone may require.
-PASSWORD_LENGTH: Final = 43
 #: All messages, also those of the own client, and those that another client has claimed.
 _ALL: Final = {"echo": "true", "include_claimed": "true"}
 _REMEDY: Final = "Check what posts to the queue, and replace the resource that has it."
 
 
 class ZaqarSignals:
-    """Implements `ObjectSignals`. keystone: the URL that servers use. max_signals: of one queue."""
+    """Implements `ObjectSignals`. keystone: the URL that servers use. max_signals:
+    of one queue."""
 
     def __init__(
         self, cloud: Cloud, domain: StackDomain, keystone: str, max_signals: int = MAX_SIGNALS
@@ -75,24 +79,15 @@ class ZaqarSignals:
     async def create(self, call: Call) -> SignalObject:
         """Credentials of an earlier operation become invalid."""
         name = object_name(call, ZAQAR)
-        password = f"Hg-{derive_key(call.signal_url.token, name)}"[:PASSWORD_LENGTH]
+        password = derive_password(call.signal_url.token, name)
         described = f"Headgate: signals of {call.stack_name}/{call.stack_id}"
         user = await self._users.create(_user_of(name), password, described)
         queue = queue_name(name)
         session = self._cloud.stack_users_session(user.name)
         await session.send(MESSAGING, "PUT", f"/queues/{segment(queue)}", "create the queue", {})
         region = self._cloud.identity.access.region
-        credentials = {
-            "auth_url": f"{self._keystone.removesuffix('/v3')}/v3",
-            "username": user.name,
-            "user_id": user.id,
-            "password": user.password,
-            "project_id": user.project_id,
-            "domain_id": user.domain_id,
-            **({"region_name": region} if region else {}),
-            "queue_id": queue,
-        }
-        return SignalObject(name, credentials=credentials)
+        known = credentials_of(user, self._keystone, region, queue)
+        return SignalObject(name, credentials=known)
 
     async def read(self, call: Call, name: str) -> Uploads:
         session = self._cloud.stack_users_session(_user_of(name))
@@ -133,11 +128,8 @@ class ZaqarSignals:
         user = user_name(call.stack_id, call.resource_id)
         if not keep and not await self._users.end(user):
             return
-        kept = queue_name(keep) if keep else ""
         session = self._cloud.stack_users_session(user)
-        if await session.find_endpoint(MESSAGING, "find Zaqar") is not None:
-            for name in [one async for one in _queues(session) if one != kept]:
-                await session.delete(MESSAGING, f"/queues/{segment(name)}", "delete the queue")
+        await remove_queues(session, queue_name(keep) if keep else "")
         if not keep:
             await self._users.remove_project(user)
 
@@ -156,12 +148,6 @@ def queue_name(name: str) -> str:
 def _user_of(name: str) -> str:
     stack_id, resource_id, _ = ids_of(name)
     return user_name(stack_id, resource_id)
-
-
-async def _queues(session: Session) -> AsyncIterator[str]:
-    async for page in session.pages(MESSAGING, "/queues", "queues", page=0):
-        for one in page:
-            yield str(one.get("name"))
 
 
 def _content(body: Json) -> str | None:

@@ -9,7 +9,9 @@ from engine.types.openstack import openstack_types
 from engine.types.openstack.cloud import Cloud, CloudAccess, StackAdmin
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.services import Service
+from engine.types.openstack.swift.server_objects import SwiftServerObjects
 from engine.types.software import ServerUrls
+from engine.types.software.metadata_objects import MetadataServices
 from engine.words import Json
 from tests.unit.types.software.in_memory import InMemoryStore
 
@@ -96,7 +98,9 @@ def types() -> dict[str, ResourceType]:
 def types_of_all_services(cloud: Cloud | None = None) -> list[ResourceType]:
     """The types of a cloud; None: of one that gets no requests."""
     servers = ServerUrls(TokenKeys.single(b"k" * 32), "http://h")
-    return openstack_types(cloud or Cloud(NoRequests(), NoIdentity()), InMemoryStore(), servers)
+    used = cloud or Cloud(NoRequests(), NoIdentity())
+    services = MetadataServices(SwiftServerObjects(used, servers.container_key))
+    return openstack_types(used, InMemoryStore(), servers, services)
 
 
 def type_with(web: Answers, name: str) -> ResourceType:
