@@ -47,6 +47,8 @@ async def test_decisions_appear_live(visit: Visit, http: Http) -> None:
     await stack.fill("no-such")
     await page.keyboard.press("Enter")
     await expect(page.get_by_label("Stack", exact=True)).to_have_attribute("aria-invalid", "true")
+    about = page.get_by_role("link", name="About EntityNotFound")
+    await expect(about).to_have_attribute("href", f"{http.url}/errors/EntityNotFound")
     await page.get_by_role("button", name="Clear filters").click()
     await expect(entries).to_have_count(2)
     await page.set_viewport_size({"width": 360, "height": 700})

@@ -116,6 +116,8 @@ async def test_a_user_logs_in_to_the_command_line_with_the_code_of_the_terminal(
         await code.fill("nothing")
         await confirm.click()
         await expect(code).to_have_accessible_description(re.compile("is not the code of a login"))
+        about = page.get_by_role("link", name=re.compile("^About "))
+        await expect(about).to_have_attribute("href", re.compile(r"/errors/\w+$"))
         await code.fill(user_code)
         await confirm.click()
         await expect(page.get_by_role("heading", name="Return to the terminal")).to_be_visible()

@@ -27,6 +27,8 @@ async def test_a_subscription_is_created_fails_and_delivers_again(
         await page.keyboard.press("Enter")
         await expect(target).to_have_attribute("aria-invalid", "true")
         await expect(page.get_by_text("a private network")).to_be_visible()
+        about = page.get_by_role("link", name="About InvalidTarget")
+        await expect(about).to_have_attribute("href", f"{http.url}/errors/InvalidTarget")
         assert await visitor.violations() == []
         await target.fill(f"{receiver.url}/hook?key=abc")
         await page.keyboard.press("Enter")

@@ -51,6 +51,8 @@ async def test_an_admin_creates_and_revokes_a_token(visit: Visit, token_server: 
     await give.click()
     await expect(page.get_by_text('"soon" is not a valid time')).to_be_visible()
     await expect(page.get_by_text("none of these roles grants any permission")).to_be_visible()
+    about = page.get_by_role("link", name="About Invalid")
+    await expect(about).to_have_attribute("href", f"{token_server.url}/errors/Invalid")
     assert await visitor.violations() == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_label("reader", exact=True).check()

@@ -11,7 +11,7 @@ import { EmptyState } from "../parts/empty_state.js";
 import { coalesce } from "../parts/fetch.js";
 import { Field } from "../parts/field.js";
 import { useInteraction } from "../parts/interaction.js";
-import { asProblem, ProblemBox } from "../parts/problem.js";
+import { asProblem, FieldErrorHelp, ProblemBox } from "../parts/problem.js";
 import { stableRows } from "../parts/stable_rows.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { badgeStateOf, entryData, entryDetails, entryKey, entryText, isOfStack } from "./entry.js";
@@ -127,6 +127,7 @@ function Filters({ by, stack, failure }) {
   const problem = failure ? asProblem(failure) : null;
   // Only the stack can be not found.
   const at = problem?.status === 404 && stack ? "stack" : (problem?.place ?? "");
+  const atField = ["by", "stack"].includes(at);
   const refusal = problem
     ? [problem.message.replace(/\.$/, ""), problem.remedy].filter(Boolean).join(". ")
     : "";
@@ -141,7 +142,7 @@ function Filters({ by, stack, failure }) {
       <button>Apply filters</button>
       ${(by || stack) && html`<button type="button" class="plain" onClick=${() => setQuery({ by: "", stack: "", from: "" })}>Clear filters</button>`}
     </form>
-    ${problem && !["by", "stack"].includes(at) && html`<${ProblemBox} error=${problem} />`}
+    ${problem && (atField ? html`<${FieldErrorHelp} problem=${problem} />` : html`<${ProblemBox} error=${problem} />`)}
   </search>`;
 }
 

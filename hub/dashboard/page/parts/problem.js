@@ -22,6 +22,14 @@ export function HelpLink({ problem }) {
   return html`<a href=${problem.help} target="_blank" rel="noopener">About ${problem.type}</a>`;
 }
 
+/**
+ * The link of a form that shows an error beside its fields, and not in a box.
+ * @param {{problem: Problem}} props
+ */
+export function FieldErrorHelp({ problem }) {
+  return problem.help && html`<p><${HelpLink} problem=${problem} /></p>`;
+}
+
 /** @param {{error: unknown}} props */
 export function ProblemBox({ error }) {
   if (!error) return null;
@@ -46,6 +54,6 @@ export function ProblemBox({ error }) {
         )}
       </ul>`
     }
-    ${problem.help && html`<p><${HelpLink} problem=${problem} /></p>`}
+    <${FieldErrorHelp} problem=${problem} />
   </div>`;
 }

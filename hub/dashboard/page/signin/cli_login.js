@@ -6,7 +6,7 @@ import { currentPlace, href, navigate } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Copy } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
-import { asProblem, ProblemBox } from "../parts/problem.js";
+import { asProblem, FieldErrorHelp, ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 
 /**
@@ -87,7 +87,7 @@ export function CliLogin({ project }) {
               ${(/** @type {object} */ needs) =>
                 html`<input name="code" required autocomplete="off" spellcheck=${false} ...${needs} />`}
             <//>
-            ${!ofCode && html`<${ProblemBox} error=${failure.value} />`}
+            ${problem && (ofCode ? html`<${FieldErrorHelp} problem=${problem} />` : html`<${ProblemBox} error=${problem} />`)}
             <div class="row">
               <button class="first" disabled=${busy.value}>Log in the terminal</button>
               <button type="button" onClick=${cancel}>Cancel</button>

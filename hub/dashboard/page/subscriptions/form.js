@@ -4,7 +4,7 @@ import { call } from "../api/client.js";
 import { href, navigate } from "../app/route.js";
 import { SecretDialog } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
-import { asProblem, ProblemBox } from "../parts/problem.js";
+import { asProblem, FieldErrorHelp, ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 import { FILTERS, findingsByField, QUIET_CHANNELS, requestBody } from "./filters.js";
 
@@ -83,7 +83,7 @@ function Form({ subscription, channel, hint, word, leave, send, children }) {
       busy.value = false;
     }
   }
-  const { byField, rest } = splitError(failure.value);
+  const { byField, rest, ofFields } = splitError(failure.value);
   return html`<form class="card subscriptions-form" onSubmit=${submit}>
     ${children?.(byField.channel)}
     <${Field} label="Target" hint=${hint ?? ""} error=${byField.target}>
@@ -119,6 +119,7 @@ function Form({ subscription, channel, hint, word, leave, send, children }) {
       <${DigestFields} digest=${subscription?.digest ?? null} error=${byField.digest} />`
     }
     ${rest && html`<${ProblemBox} error=${rest} />`}
+    ${ofFields && html`<${FieldErrorHelp} problem=${ofFields} />`}
     <div class="row">
       <button class="first" disabled=${busy.value}>${word}</button>
       <button type="button" onClick=${leave}>Cancel</button>
@@ -206,11 +207,15 @@ function DigestFields({ digest, error }) {
   </fieldset>`;
 }
 
-/** Errors by field, and the error itself if it concerns no field. @param {unknown} error */
+/**
+ * Errors by field, and the error itself: in `rest` if it concerns no field, else in `ofFields`.
+ * @param {unknown} error
+ */
 function splitError(error) {
-  if (!error) return { byField: /** @type {Record<string, string>} */ ({}), rest: null };
+  const none = /** @type {Record<string, string>} */ ({});
+  if (!error) return { byField: none, rest: null, ofFields: null };
   const problem = asProblem(error);
   const { byField, rest } = findingsByField(problem.findings, FIELDS);
   const shown = rest.length > 0 || problem.findings.length === 0;
-  return { byField, rest: shown ? error : null };
+  return { byField, rest: shown ? error : null, ofFields: shown ? null : problem };
 }

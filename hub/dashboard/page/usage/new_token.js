@@ -4,7 +4,7 @@ import { call } from "../api/client.js";
 import { notify } from "../app/notices.js";
 import { SecretDialog } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
-import { asProblem, ProblemBox } from "../parts/problem.js";
+import { asProblem, FieldErrorHelp, ProblemBox } from "../parts/problem.js";
 import { findingsByField } from "../subscriptions/filters.js";
 import { html, useSignal } from "../vendor/preact.js";
 
@@ -80,6 +80,7 @@ export function NewToken({ project, everywhere, made, done }) {
       <//>
       ${everywhere && html`<label class="row"><input type="checkbox" name="everywhere" />Valid in every project</label>`}
       ${other && html`<${ProblemBox} error=${problem} />`}
+      ${problem && !other && html`<${FieldErrorHelp} problem=${problem} />`}
       <div class="row">
         <button class="first" disabled=${busy.value}>Create</button>
         <button type="button" onClick=${done}>Cancel</button>
