@@ -23,6 +23,27 @@ REPAIRED_AS: Mapping[ObservedState, ResourceAction] = MappingProxyType(
 )
 
 
+#: Actions that change nothing: the recorded state holds also if they fail.
+UNCHANGING = frozenset({ResourceAction.CHECK, ResourceAction.SNAPSHOT})
+
+
+def is_applied(action: ResourceAction, status: Status, *, marked: bool) -> bool:
+    """Whether the recorded state of a resource was applied, so that differences from it are drift.
+    Otherwise, its last operation failed, and the next update repeats it.
+
+    marked: a converge has marked it (`DriftMarks`), which is recorded as a failure, and no
+    operation on it has begun since (`is_marked_after`).
+    """
+    return status is Status.COMPLETE or action in UNCHANGING or marked
+
+
+def is_marked_after(*, marked: bool, begun: bool) -> bool:
+    """Whether a resource stays marked after a write of its row. begun: by a node whose operation
+    has begun, which can have changed the resource. All other writes leave it as it was: of a node
+    that a hook refused, of a user who protects the resource, of the next converge."""
+    return marked and not begun
+
+
 @dataclass(frozen=True, slots=True)
 class DriftMarks:
     """The resources that a converge repairs, and the actions that they get.

@@ -17,9 +17,8 @@ from engine.words import FoundBy, Json, ObservedState
 #: $1, $2: stacks, and the ID after which the page starts in each; of reported changes, stacks and
 #: IDs. $3: its length. $4: bytes of large properties and attributes after which it ends. Sorted by
 #: stack and ID, so that only the last stack can have more. Resources with an operation under way
-#: are left out, and those that are suspended, deleted or not adopted. applied: the recorded state
-#: was applied, because the last operation did not fail or changes nothing, or because a converge
-#: has only marked the resource, also if a hook then refused the operation.
+#: are left out, and those that are suspended, deleted or not adopted. applied: see
+#: `engine.plan.drift.is_applied`.
 _read_page = """
 with page as materialized (
     select r.stack_id, r.id, r.bytes
@@ -44,16 +43,7 @@ with page as materialized (
 )
 select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.attributes,
        r.updated_at, r.masked_properties is not null as has_secrets, clock_timestamp() as now,
-       r.status = 'COMPLETE' or r.action in ('CHECK', 'SNAPSHOT')
-           or r.marked_at is not distinct from r.updated_at
-           or r.marked_at is not null
-              and exists (select from stack k
-                            join traversal t on t.stack_id = k.id and t.number = k.traversal
-                                            and t.started_at <= r.marked_at
-                            join node n on n.stack_id = k.id and n.traversal = k.traversal
-                                       and n.resource_id = r.id
-                           where k.id = r.stack_id and n.state = 'failed' and n.started_at is null)
-           as applied
+       is_applied(r.action, r.status, r.marked_at) as applied
   from fitting f
  cross join lateral (select * from resource
                       where stack_id = f.stack_id and id = f.id offset 0) r

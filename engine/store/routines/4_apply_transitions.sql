@@ -33,12 +33,13 @@ begin
                t.step_mode as current_mode,
                t.requested_by, t.requested_by_id, s.run, s.run_size, s.operation_key,
                s.run is distinct from s.node and s.run is not null as later,
-               n.dependents, n.successor, n.requires, n.was_blocked, st.traversal as current_traversal,
+               n.dependents, n.successor, n.requires, n.was_blocked, n.started_at,
+               st.traversal as current_traversal,
                st.project, nullif(n.label, '') as label
           from input s
          -- One search by key for each step: a plain join can read whole stacks.
          cross join lateral (
-               select n.dependents, n.successor, n.requires, n.call_again, n.label,
+               select n.dependents, n.successor, n.requires, n.call_again, n.label, n.started_at,
                       n.state = 'parked' and n.wake_at is null as was_blocked
                  from node n
                 where n.stack_id = s.stack_id and n.traversal = s.traversal
@@ -111,7 +112,7 @@ begin
                                 select q.id from resource q
                                  where q.name = required.name and q.stack_id = s.stack_id
                                    and q.replaced_by is null offset 0) q) end,
-               updated_at = p_now
+               marked_at = marked_after(r.marked_at, s.started_at), updated_at = p_now
           from step s
          where s.resource ->> 'write' = 'update' and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'id')::uuid
@@ -121,7 +122,8 @@ begin
            set action = s.resource ->> 'action', status = 'FAILED',
                reason = s.resource ->> 'reason',
                physical_id = coalesce(s.resource ->> 'physical_id', r.physical_id),
-               tainted = r.tainted or (s.resource ->> 'tainted')::boolean, updated_at = p_now
+               tainted = r.tainted or (s.resource ->> 'tainted')::boolean,
+               marked_at = marked_after(r.marked_at, s.started_at), updated_at = p_now
           from step s
          where s.resource ->> 'write' = 'fail' and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'id')::uuid
@@ -142,7 +144,7 @@ begin
                status = case s.resource ->> 'write' when 'leave' then 'FAILED' else r.status end,
                reason = case s.resource ->> 'write' when 'leave'
                              then s.resource ->> 'reason' else r.reason end,
-               updated_at = p_now
+               marked_at = marked_after(r.marked_at, s.started_at), updated_at = p_now
           from step s
          where s.resource ->> 'write' in ('insert', 'leave') and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'replaces')::uuid

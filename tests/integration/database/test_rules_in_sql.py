@@ -9,6 +9,7 @@ from uuid import UUID
 from channels.store.records import DeliveryState
 from engine.hooks.rule import Rule, encode_rule
 from engine.node.node import ENDED
+from engine.plan.drift import is_applied, is_marked_after
 from engine.store.database import Database
 from engine.store.traversals.advance import (
     MAX_EXPIRED_LEASES,
@@ -16,7 +17,18 @@ from engine.store.traversals.advance import (
     is_given_up,
     is_last_try,
 )
-from engine.words import GATES, STATUS_OF, Mode, Operation, Phase, State, StepMode, TraversalState
+from engine.words import (
+    GATES,
+    STATUS_OF,
+    Mode,
+    Operation,
+    Phase,
+    ResourceAction,
+    State,
+    Status,
+    StepMode,
+    TraversalState,
+)
 from engine.work.nodes.hook_opening import ACTION_OF, CURRENT_ACTION_OF
 from tests.model import store
 from tests.model.system_state import Node, Transition
@@ -81,6 +93,23 @@ async def test_an_operation_starts_as_in_the_model(database: Database) -> None:
     assert found == [
         started_at is None and store.starts_operation(State.RUNNING, phase)
         for phase, started_at in cases
+    ]
+
+
+async def test_the_recorded_state_is_applied_as_the_plan_says(database: Database) -> None:
+    now = datetime.now(UTC)
+    cases = list(product(ResourceAction, Status, (None, now)))
+    assert await values_of(database, "is_applied($1, $2, $3)", cases) == [
+        is_applied(action, status, marked=marked is not None) for action, status, marked in cases
+    ]
+
+
+async def test_a_mark_lasts_until_an_operation_begins(database: Database) -> None:
+    marked, started = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    cases = list(product((None, marked), (None, started)))
+    assert await values_of(database, "marked_after($1, $2)", cases) == [
+        at if is_marked_after(marked=at is not None, begun=begun is not None) else None
+        for at, begun in cases
     ]
 
 

@@ -218,6 +218,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0092_requests_by_endpoint.sql",
         "0093_marked_drift.sql",
         "0094_moving_schemas.sql",
+        "0095_lasting_marks.sql",
     ]
     assert await migrate(schema_24) == []
     assert await catalog(schema_24) == await catalog(database_url)

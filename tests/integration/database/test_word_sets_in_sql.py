@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from engine import words
 from engine.node.machine import decide
 from engine.node.node import ENDED, InvalidInput, Node, Superseded
+from engine.plan.drift import UNCHANGING
 from engine.store.maintenance.project_moves import LEFT
 from engine.store.schema.routine_versions import routines
 from engine.words import Action, Decision, HookState, Operation, Phase, ResourceAction, State
@@ -39,7 +40,7 @@ APPLYING = frozenset(Action) - {
 }
 #: Actions after which, if they failed, a resource is observed: that change it, or only read it.
 CHANGING = frozenset({ResourceAction.CREATE, ResourceAction.UPDATE})
-READING = frozenset({ResourceAction.CHECK, ResourceAction.SNAPSHOT})
+READING = UNCHANGING
 #: The sets, by the names of their columns in SQL.
 SETS: Mapping[str, Iterable[frozenset[str]]] = {
     "state": (
@@ -56,11 +57,10 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
     "action": (
         # Resources that are not observed.
         frozenset({ResourceAction.INIT, ResourceAction.SUSPEND, ResourceAction.DELETE}),
-        # Resources that are observed after the action failed, and those as whole as before it.
-        CHANGING | READING,
-        READING,
+        CHANGING | READING,  # resources that are observed after the action failed
         APPLYING,
     ),
+    "p_action": (READING,),  # the resource is as whole as before the action
     "operation": (words.GATES, words.CREATING),
     "kind": (
         frozenset(

@@ -1,6 +1,6 @@
 """Resources that a converge has only marked, because it ended before an operation on them began."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -8,11 +8,12 @@ import pytest
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState
-from tests.support.changes import observed, thing
+from tests.support.changes import observed, put, thing
 from tests.support.program import Program
 from tests.support.scripted_type import SharedThing, World
 
 CHANGED = Observation(ObservedState.CHANGED, [Difference("size", 1, 9)])
+Write = Callable[[Program], Awaitable[None]]
 SLOW = Observation(ObservedState.DEGRADED, reason="it is slow")
 
 
@@ -71,6 +72,67 @@ async def test_a_converge_that_ends_early_leaves_the_drift_to_the_next(
     del world.observed["a"]
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
     assert world.operations("a").count("update") == 1
+    assert await states(run) == {}
+
+
+async def rejected(run: Program, world: World, found: Observation, end: str = "reject") -> None:
+    """A converge of `a` that ended before its operation; the stack has `b`, too."""
+    await run.create("s", {"a": thing(), "b": thing()})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    world.observed["a"] = found
+    assert await states(run) == {"a": str(found.state)}
+    await run.update("s", converge=True, hooks={"add": ["a:pre-update"]})
+    (hook,) = await run.waiting_hooks("s")
+    if end == "reject":
+        await run.signal(hook, "reject")
+    else:
+        await run.act("s", end)
+    assert (await run.until_ended("s")) in ("UPDATE_FAILED", "UPDATE_STOPPED")
+
+
+async def protect(run: Program) -> None:
+    """Protect `a`, or end its protection."""
+    path = f"/stacks/s/{(await run.stack('s'))['id']}/resources/a"
+    _, found = await run.call("GET", path)
+    is_protected = found["resource"]["protected"]
+    status, found = await run.call("PATCH", path, {"protect": not is_protected})
+    assert status == 200, found
+
+
+async def update_other(run: Program) -> None:
+    await put(run, "s", {"a": thing(), "b": thing(2)}, only=["b"])
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
+@pytest.mark.parametrize("write", [protect, update_other])
+@pytest.mark.parametrize("found", [CHANGED, SLOW], ids=["changed", "degraded"])
+@pytest.mark.parametrize("end", ["stop", "reject"])
+async def test_another_write_of_a_marked_resource_leaves_its_drift_listed(
+    run: Program, world: World, found: Observation, end: str, write: Write
+) -> None:
+    await rejected(run, world, found, end)
+    for _ in range(2):
+        await write(run)
+        assert await states(run) == {"a": str(found.state)}
+    assert "update" not in world.operations("a")
+    await run.update("s", converge=True, hooks={"clear": ["*"]})
+    del world.observed["a"]
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert world.operations("a").count("update") == 1
+    assert await states(run) == {}
+
+
+@pytest.mark.parametrize("write", [protect, update_other])
+async def test_a_write_after_an_operation_that_failed_lists_no_drift(
+    run: Program, world: World, write: Write
+) -> None:
+    """The recorded state is not certain: the operation has begun."""
+    await rejected(run, world, CHANGED)
+    world.script("update", "a", Failed("no"))
+    await run.update("s", hooks={"clear": ["*"]})
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    assert await states(run) == {}
+    await write(run)
     assert await states(run) == {}
 
 
