@@ -5,7 +5,7 @@
 
 import { session } from "../api/session.js";
 import { Field } from "../parts/field.js";
-import { ProblemBox } from "../parts/problem.js";
+import { FieldErrorHelp, ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useMemo, useRef } from "../vendor/preact.js";
 import { AnswerPanel } from "./answer_panels.js";
 import { DataForm, dataFormFor } from "./data_form.js";
@@ -106,7 +106,7 @@ function ApprovedNotice({ hook }) {
  */
 function CommonFields({ sending, over }) {
   const { hook, draft, form } = sending;
-  const { reason, data, errors, problem, busy } = draft.value;
+  const { reason, data, errors, refusal, problem, busy } = draft.value;
   const approves = offeredDecisions(hook, session.value).includes("continue");
   /** @type {import("./data_form.js").FormState} */
   const formState = {
@@ -125,6 +125,7 @@ function CommonFields({ sending, over }) {
           change(draft, { reason: event.currentTarget.value })}></textarea>`}
     <//>
     ${!over && html`<${ProblemBox} error=${problem} />`}
+    ${!over && refusal && html`<${FieldErrorHelp} problem=${refusal} />`}
   `;
 }
 

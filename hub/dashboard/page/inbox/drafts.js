@@ -17,10 +17,11 @@ import { patchableProperties } from "./patch.js";
 
 /**
  * seen: the hook as the user saw it; its digest is sent with the answer. errors: errors by place,
- * as the server names them. problem: any other error. result: the result as text.
+ * as the server names them. refusal: the server's error whose findings are in `errors`, all of them.
+ * problem: any other error. result: the result as text.
  * @typedef {{owner: string, seen: Hook, reason: string, data: Raws, patch: Record<string, string>,
  *   how: string, extend: string, ignoreFor: string, to: {kind: string, name: string}, note: string, panel: OpenPanel,
- *   errors: Record<string, string>, problem: unknown, result: string, late: boolean, busy: boolean}} Draft
+ *   errors: Record<string, string>, refusal: import("../api/client.js").Problem | null, problem: unknown, result: string, late: boolean, busy: boolean}} Draft
  */
 
 /** @type {Map<string, import("../vendor/preact.js").Signal<Draft>>} */
@@ -119,6 +120,7 @@ function blank(owner, hook) {
     note: "",
     panel: "",
     errors: {},
+    refusal: null,
     problem: null,
     result: "",
     late: false,

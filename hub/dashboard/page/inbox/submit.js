@@ -24,13 +24,15 @@ const LATE_ERRORS = new Set([
 ]);
 /** Decisions that resume the node and include the requested data. */
 const CONTINUES = new Set(["continue", "step", "run", "patch"]);
+/** The part of a draft without errors. */
+const NO_ERRORS = { errors: {}, refusal: null, problem: null };
 const DURATION = /^\d{1,6}\s*[smhd]$/;
 
 /** Sends a decision with the draft. @param {Sending} sending @param {Decision} decision */
 export async function decide(sending, decision) {
   const { project, hook, draft } = sending;
   const { body, errors } = bodyOf(sending, decision);
-  if (Object.keys(errors).length > 0) return change(draft, { errors, problem: null });
+  if (Object.keys(errors).length > 0) return change(draft, { ...NO_ERRORS, errors });
   await sendWithDraft(sending, async () => {
     const now = await call("POST", project, `/hooks/${hook.id}/signal`, body);
     storeHook(now);
@@ -44,7 +46,7 @@ export async function handOver(sending) {
   const { to, note } = draft.value;
   const name = to.name.trim();
   if (!name)
-    return change(draft, { errors: { to: "Enter the name of a user or role." }, problem: null });
+    return change(draft, { ...NO_ERRORS, errors: { to: "Enter the name of a user or role." } });
   await sendWithDraft(sending, async () => {
     const body = { to: `${to.kind}:${name}`, note };
     const now = await call("POST", project, `/hooks/${hook.id}/hand-over`, body);
@@ -102,7 +104,7 @@ export function serverPlace(path) {
 async function sendWithDraft(sending, send) {
   const { draft } = sending;
   const { seen } = draft.value;
-  change(draft, { busy: true, errors: {}, problem: null, result: "" });
+  change(draft, { ...NO_ERRORS, busy: true, result: "" });
   try {
     await send();
   } catch (error) {
@@ -137,7 +139,7 @@ async function storeError({ project, hook, draft, form }, seen, error) {
     ? error.findings
     : [{ place: error.place, reason: error.message, remedy: error.remedy }];
   const { errors, rest } = assignFindings(places.filter(Boolean), findings);
-  change(draft, { errors, problem: rest.length > 0 ? error : null });
+  change(draft, { errors, ...(rest.length > 0 ? { problem: error } : { refusal: error }) });
 }
 
 /** The result of a decision as text. @param {Hook} now @param {Decision} decision */
