@@ -9,7 +9,7 @@ import pytest
 
 from engine.types.http_client import ServiceError
 from engine.types.openstack.cloud import Cloud, CloudAccess, StackDomain
-from engine.types.openstack.keystone.stack_users import StackUser, StackUsers, user_name
+from engine.types.openstack.keystone.stack_users import StackUser, StackUsers, project_name
 from engine.types.openstack.services import IDENTITY
 from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.keystone_cloud import KeystoneCloud
@@ -75,30 +75,45 @@ async def names(keystone: Keystone, domain: StackDomain) -> list[str]:
 async def test_a_user_can_use_its_own_project_only_until_it_ends(keystone: Keystone) -> None:
     domain = await new_domain(keystone)
     async with connected(keystone, domain) as cloud:
-        users, name = StackUsers(cloud, domain), user_name(uuid4(), uuid4())
+        users, name = StackUsers(cloud, domain), project_name(uuid4(), uuid4())
         user = await users.create(name, "Hg-first", "a server")
         status, document = await log_in(keystone, user)
         assert status == 201, document
         assert [one["name"] for one in document["token"]["roles"]] == [ROLE]
         assert document["token"]["project"]["name"] == name
         assert await names(keystone, domain) == [name, name]
+        again = await users.create(name, "Hg-second", "a server", suffix="2")
+        assert again.id != user.id and again.project_id == user.project_id
+        # A token that Keystone gives at once is valid: no password has changed.
+        status, document = await log_in(keystone, again)
+        assert status == 201
+        await users.remove_users(name, keep=again.name)
+        assert (await log_in(keystone, user))[0] == 401
+        assert await users.has_project(name)
+        await users.remove_users(name)
+        assert (await log_in(keystone, again))[0] == 401
+        assert await users.has_project(name), "a repeated call finds the project"
+        await users.remove_project(name)
+        assert await names(keystone, domain) == []
+        assert not await users.has_project(name)
+
+
+async def test_a_repeated_create_sets_the_password(keystone: Keystone) -> None:
+    domain = await new_domain(keystone)
+    async with connected(keystone, domain) as cloud:
+        users, name = StackUsers(cloud, domain), project_name(uuid4(), uuid4())
+        user = await users.create(name, "Hg-first", "a server")
         again = await users.create(name, "Hg-second", "a server")
         assert (again.id, again.project_id) == (user.id, user.project_id)
         assert (await log_in(keystone, user))[0] == 401
         assert (await log_in(keystone, again))[0] == 201
-        assert await users.end(name)
-        assert (await log_in(keystone, again))[0] == 401
-        assert await users.end(name), "a repeated call finds the project"
-        await users.remove_project(name)
-        assert await names(keystone, domain) == []
-        assert not await users.end(name)
 
 
 async def test_the_administrator_acts_in_the_project_of_a_user(keystone: Keystone) -> None:
     """Its token is kept, and replaced when a service has refused it."""
     domain = await new_domain(keystone)
     async with connected(keystone, domain) as cloud:
-        users, name = StackUsers(cloud, domain), user_name(uuid4(), uuid4())
+        users, name = StackUsers(cloud, domain), project_name(uuid4(), uuid4())
         user = await users.create(name, "Hg-first", "a server")
         first = await cloud.identity.stack_admin(name)
         found = await keystone.admin("GET", "/auth/tokens", **{"X-Subject-Token": first.token})
@@ -115,10 +130,11 @@ async def test_an_interrupted_create_is_removed(keystone: Keystone) -> None:
     """A project without a user, in which the administrator has no role yet."""
     domain = await new_domain(keystone)
     async with connected(keystone, domain) as cloud:
-        name = user_name(uuid4(), uuid4())
+        name = project_name(uuid4(), uuid4())
         await keystone.project(name, domain.id)
         users = StackUsers(cloud, domain)
-        assert await users.end(name)
+        await users.remove_users(name)
+        assert await users.has_project(name)
         assert (await cloud.identity.stack_admin(name)).token
         await users.remove_project(name)
         assert await names(keystone, domain) == []

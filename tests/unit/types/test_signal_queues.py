@@ -249,18 +249,20 @@ async def test_a_create_makes_a_user_in_a_project_of_its_own_and_the_queue() -> 
         ("PUT", f"http://messaging/queues/{queue}"),
     ]
     user = orjson.loads(web.requests[4].body or b"")["user"]
-    assert user["domain_id"] == "d" and len(user["name"]) == 64
+    assert user["domain_id"] == "d"
     assert created.credentials == {
         "auth_url": "http://keystone/v3", "username": user["name"], "user_id": "u1",
         "password": user["password"], "project_id": "p1", "domain_id": "d",
         "region_name": "north", "queue_id": queue,
     }  # fmt: skip
-    assert web.tokens[-1] == f"token of {user['name'][:8]}"
+    project = orjson.loads(web.requests[1].body or b"")["project"]
+    assert web.tokens[-1] == f"token of {project['name'][:8]}" and len(project["name"]) == 64
+    assert user["name"] == f"{project['name']}{call.operation_key.hex}"
     assert user["password"] not in repr(created)
 
 
-async def test_each_operation_has_another_password_which_a_repeated_call_gets_again() -> None:
-    passwords = []
+async def test_each_operation_has_another_user_whom_a_repeated_call_gets_again() -> None:
+    users, passwords = [], []
     for key in (UUID(int=7), UUID(int=7), UUID(int=8)):
         signals, web = signals_with(
             answer(200, {"roles": [{"id": "r"}]}), answer(201, {"project": {"id": "p1"}}),
@@ -272,7 +274,9 @@ async def test_each_operation_has_another_password_which_a_repeated_call_gets_ag
         changed = orjson.loads(web.requests[5].body or b"")["user"]
         assert created.credentials["password"] == changed["password"]
         passwords.append(changed["password"])
+        users.append(created.credentials["username"])
     assert passwords[0] == passwords[1] != passwords[2]
+    assert users[0] == users[1] != users[2]
 
 
 async def test_a_read_returns_new_messages_after_those_that_were_kept() -> None:
@@ -311,14 +315,18 @@ async def test_a_refused_token_is_replaced_once() -> None:
     assert web.tokens[0] != web.tokens[1] == web.tokens[2]
 
 
-async def test_a_delete_ends_the_user_before_the_queues_and_the_project_last() -> None:
+async def test_a_delete_ends_the_users_before_the_queues_and_the_project_last() -> None:
+    call = the_call()
+    project = object_name(call, ZAQAR).removeprefix("headgate-queue-").replace("-", "")[:64]
+    users = [{"id": "u1", "name": f"{project}1"}, {"id": "foreign", "name": "another"}]
     signals, web = signals_with(
-        answer(200, {"users": [{"id": "u1"}]}), answer(204),
+        answer(200, {"users": users}), answer(204),
         answer(200, {"projects": [{"id": "p1"}]}), answer(200, {"roles": [{"id": "r"}]}),
         answer(204), answer(200, {"queues": [{"name": "signals-1"}], "links": []}), answer(204),
         answer(200, {"projects": [{"id": "p1"}]}), answer(204),
     )  # fmt: skip
-    await signals.remove(the_call())
+    await signals.remove(call)
+    assert f"name__startswith={project}" in web.requests[0].url
     changes = [one.url for one in web.requests if one.method == "DELETE"]
     assert changes == [
         "http://identity/users/u1",
@@ -327,14 +335,22 @@ async def test_a_delete_ends_the_user_before_the_queues_and_the_project_last() -
     ]
 
 
-async def test_the_queue_of_a_new_operation_stays_when_earlier_ones_are_deleted() -> None:
+async def test_user_and_queue_of_a_new_operation_stay_when_earlier_ones_are_deleted() -> None:
     call = the_call()
     name = object_name(call, ZAQAR)
     listed = [{"name": queue_name(name)}, {"name": "signals-old"}]
-    signals, web = signals_with(answer(200, {"queues": listed, "links": []}), answer(204))
+    project = name.removeprefix("headgate-queue-").replace("-", "")[:64]
+    users = [{"id": "new", "name": f"{project}{call.operation_key.hex}"},
+             {"id": "old", "name": f"{project}{UUID(int=9).hex}"}]  # fmt: skip
+    signals, web = signals_with(
+        answer(200, {"users": users}), answer(204), answer(200, {"projects": [{"id": "p1"}]}),
+        answer(200, {"roles": [{"id": "r"}]}), answer(204),
+        answer(200, {"queues": listed, "links": []}), answer(204),
+    )  # fmt: skip
     await signals.remove(call, keep=name)
     assert [one.url for one in web.requests if one.method == "DELETE"] == [
-        "http://messaging/queues/signals-old"
+        "http://identity/users/old",
+        "http://messaging/queues/signals-old",
     ]
 
 

@@ -1,10 +1,11 @@
 """Users of Keystone for servers, in a domain of their own, as in Heat.
 
-Each resource has its own project with one user, so that a server reaches nothing of another
-resource, and nothing of the users' projects. Both have the same name, from the IDs of the stack and
-the resource: it is stored nowhere. A create that finds them sets the password again, which
-invalidates the former one with its tokens. The administrator of the domain has the same role in the
-project, and uses its objects without the password.
+Each resource has its own project, so that a server reaches nothing of another resource, and nothing
+of the users' projects. Its name is made of the IDs of the stack and the resource, and is stored
+nowhere; the names of its users begin with it. An operation that needs new credentials gets a new
+user: Keystone refuses tokens that it gives in the second in which a password changes. The
+administrator of the domain has the same role in the project, and uses its objects without a
+password.
 """
 
 import hashlib
@@ -26,8 +27,6 @@ PASSWORD_LENGTH: Final = 43
 
 @dataclass(frozen=True, slots=True)
 class StackUser:
-    """name: also of its project."""
-
     id: str
     name: str
     project_id: str
@@ -35,9 +34,8 @@ class StackUser:
     password: str = field(repr=False)
 
 
-def user_name(stack_id: UUID, resource_id: UUID) -> str:
-    """The name of the user and of the project of a resource: 64 characters, as long as names of
-    projects can be."""
+def project_name(stack_id: UUID, resource_id: UUID) -> str:
+    """The name of the project of a resource: 64 characters, as long as names of projects can be."""
     return f"{stack_id.hex}{resource_id.hex}"
 
 
@@ -70,13 +68,17 @@ class StackUsers:
         self._cloud = cloud
         self._domain = domain
 
-    async def create(self, name: str, password: str, described: str) -> StackUser:
-        """Create the project and the user, or set the password of one that exists. described: what
+    async def create(
+        self, project: str, password: str, described: str, *, suffix: str = ""
+    ) -> StackUser:
+        """Create the project of this name and the user, or set the password of a user that an
+        interrupted create has made. suffix: what the name of the user ends with. described: what
         has the user, for administrators of Keystone."""
         session = self._cloud.stack_users_session()
         domain_id, role = self._domain.id, await self._find_role(session)
-        common = {"name": name, "domain_id": domain_id, "description": described}
+        common = {"name": project, "domain_id": domain_id, "description": described}
         project_id = id_of(IDENTITY, await self._create(session, "project", common))
+        common["name"] = name = f"{project}{suffix}"
         await self._grant(session, project_id, await self._admin(), role)
         # A password that Headgate derives cannot be changed by its user.
         options = {"ignore_change_password_upon_first_use": True, "ignore_password_expiry": True}
@@ -85,11 +87,18 @@ class StackUsers:
         await self._grant(session, project_id, user_id, role)
         return StackUser(user_id, name, project_id, domain_id, password)
 
-    async def end(self, name: str) -> bool:
-        """Delete a user, and prepare its project for the delete of what it has; False: there is no
-        project."""
+    async def remove_users(self, project: str, *, keep: str = "") -> None:
+        """Delete the users of a project except `keep`, also those without a role in it."""
         session = self._cloud.stack_users_session()
-        await self._remove(session, "user", name)
+        query = {"domain_id": self._domain.id, "name__startswith": project}
+        for one in await session.list(IDENTITY, "/users", "users", query):
+            if str(one.get("name")).startswith(project) and one.get("name") != keep:
+                path = f"/users/{segment(id_of(IDENTITY, one))}"
+                await session.delete(IDENTITY, path, "delete the user of the server")
+
+    async def has_project(self, name: str) -> bool:
+        """Whether the project exists; if so, the administrator can delete what it has."""
+        session = self._cloud.stack_users_session()
         project = await self._find(session, "project", name)
         if project is None:
             return False
@@ -98,14 +107,12 @@ class StackUsers:
         return True
 
     async def remove_project(self, name: str) -> None:
-        """Delete the project of a user that has ended, if it exists."""
-        await self._remove(self._cloud.stack_users_session(), "project", name)
-
-    async def _remove(self, session: Session, what: str, name: str) -> None:
-        found = await self._find(session, what, name)
+        """Delete the project, if it exists."""
+        session = self._cloud.stack_users_session()
+        found = await self._find(session, "project", name)
         if found is not None:
-            path = f"/{what}s/{segment(id_of(IDENTITY, found))}"
-            await session.delete(IDENTITY, path, f"delete the {what} of the server")
+            path = f"/projects/{segment(id_of(IDENTITY, found))}"
+            await session.delete(IDENTITY, path, "delete the project of the server")
 
     async def _admin(self) -> str:
         """The ID of the administrator. Raises CloudError."""

@@ -17,7 +17,7 @@ from engine.types.openstack.keystone.stack_users import (
     StackUsers,
     credentials_of,
     derive_password,
-    user_name,
+    project_name,
 )
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import MESSAGING
@@ -52,7 +52,7 @@ class ZaqarServerQueues:
         if await self._cloud.stack_users_session().find_endpoint(MESSAGING, "find Zaqar") is None:
             public = "ZAQAR_MESSAGE needs Zaqar, which the service catalog does not have"
             raise CloudError(public, public=public)
-        name = user_name(call.stack_id, call.resource_id)
+        name = project_name(call.stack_id, call.resource_id)
         described = f"Headgate: metadata of a server of {call.stack_name}/{call.stack_id}"
         user = await self._users.create(name, derive_password(secret, QUEUE), described)
         session = self._cloud.stack_users_session(name)
@@ -77,7 +77,8 @@ class ZaqarServerQueues:
         return True
 
     async def remove(self, call: Call) -> None:
-        name = user_name(call.stack_id, call.resource_id)
-        if await self._users.end(name):
+        name = project_name(call.stack_id, call.resource_id)
+        await self._users.remove_users(name)
+        if await self._users.has_project(name):
             await remove_queues(self._cloud.stack_users_session(name))
             await self._users.remove_project(name)

@@ -1,10 +1,11 @@
 """Signals that servers post to a queue of Zaqar.
 
-Each resource has a project of its own in the domain of stack users, with a user whose credentials
-the server gets (engine/types/openstack/keystone/stack_users.py), and each operation has a queue in
-it. Messages are read and not deleted: they end with the queue, or when they expire. So a message is
-lost by no crash, and its ID tells one that was read before. Zaqar lists the messages of one queue
-at a time, and only to its project: each operation that waits reads its own queue.
+Each resource has a project of its own in the domain of stack users
+(engine/types/openstack/keystone/stack_users.py), and each operation has a user in it, whose
+credentials the server gets, and a queue. Messages are read and not deleted: they end with the
+queue, or when they expire. So a message is lost by no crash, and its ID tells one that was read
+before. Zaqar lists the messages of one queue at a time, and only to its project: each operation
+that waits reads its own queue.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -28,7 +29,7 @@ from engine.types.openstack.keystone.stack_users import (
     StackUsers,
     credentials_of,
     derive_password,
-    user_name,
+    project_name,
 )
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import MESSAGING
@@ -77,20 +78,20 @@ class ZaqarSignals:
         return await session.find_endpoint(MESSAGING, "find Zaqar") is not None
 
     async def create(self, call: Call) -> SignalObject:
-        """Credentials of an earlier operation become invalid."""
         name = object_name(call, ZAQAR)
         password = derive_password(call.signal_url.token, name)
         described = f"Headgate: signals of {call.stack_name}/{call.stack_id}"
-        user = await self._users.create(_user_of(name), password, described)
+        project, suffix = _project_of(name), ids_of(name)[2].hex
+        user = await self._users.create(project, password, described, suffix=suffix)
         queue = queue_name(name)
-        session = self._cloud.stack_users_session(user.name)
+        session = self._cloud.stack_users_session(project)
         await session.send(MESSAGING, "PUT", f"/queues/{segment(queue)}", "create the queue", {})
         region = self._cloud.identity.access.region
         known = credentials_of(user, self._keystone, region, queue)
         return SignalObject(name, credentials=known)
 
     async def read(self, call: Call, name: str) -> Uploads:
-        session = self._cloud.stack_users_session(_user_of(name))
+        session = self._cloud.stack_users_session(_project_of(name))
         kept = [*kept_messages(call)]
         known = {identifier for identifier, _ in kept}
         size, excess = sum(len(content or "") for _, content in kept), ""
@@ -123,15 +124,17 @@ class ZaqarSignals:
         return f"{why}, of which only the first count. {_REMEDY}{raises}"
 
     async def remove(self, call: Call, *, keep: str = "") -> None:
-        """Without `keep`, the user ends first, who could create the queue again, and the project
-        last, so that a repeated call finds the rest."""
-        user = user_name(call.stack_id, call.resource_id)
-        if not keep and not await self._users.end(user):
+        """The users end first, who could create the queues again, and the project last, so that a
+        repeated call finds the rest."""
+        project = project_name(call.stack_id, call.resource_id)
+        kept = f"{project}{ids_of(keep)[2].hex}" if keep else ""
+        await self._users.remove_users(project, keep=kept)
+        if not await self._users.has_project(project):
             return
-        session = self._cloud.stack_users_session(user)
+        session = self._cloud.stack_users_session(project)
         await remove_queues(session, queue_name(keep) if keep else "")
         if not keep:
-            await self._users.remove_project(user)
+            await self._users.remove_project(project)
 
     async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
         """Nothing: there is no observer."""
@@ -145,9 +148,9 @@ def queue_name(name: str) -> str:
     return f"signals-{ids_of(name)[2].hex}"
 
 
-def _user_of(name: str) -> str:
+def _project_of(name: str) -> str:
     stack_id, resource_id, _ = ids_of(name)
-    return user_name(stack_id, resource_id)
+    return project_name(stack_id, resource_id)
 
 
 def _content(body: Json) -> str | None:
