@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
+from hub.cli.commands.man_pages import PROGRAM, command_parameters
 from hub.cli.examples import EXAMPLES
 from hub.cli.main import app
-from hub.cli.man_pages import PROGRAM, command_parameters
 from tools.error_reference import errors_page
 from tools.event_reference import events_page
 from tools.type_reference import compute_page, openstack_page, properties_page

@@ -35,7 +35,7 @@ WATCH_POINTS = ("renew.before", "renew.after")
 #: Of converges with several rounds: one ends, or the stack is observed.
 ROUND_POINTS = ("round.before", "round.after")
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
-#: After the steps of a project's move to another cell (hub/cli/project_move.py).
+#: After the steps of a project's move to another cell (hub/cli/commands/project_move.py).
 MOVE_POINTS = tuple(
     f"move.{step}"
     for step in ("announced", "closed", "taken", "copied", "arrived", "switched", "deleted")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from hub.cli.client import ApiClient
+    from hub.cli.connection.client import ApiClient
 
 Json = Any
 #: Seconds for the response; the maximum number of candidates.
@@ -32,8 +32,8 @@ def complete_hooks(ctx: typer.Context, incomplete: str) -> Candidates:
     """Waiting ones: their places; their IDs only once one is begun."""
 
     async def work(client: "ApiClient") -> Candidates:
-        from hub.cli.client import list_waiting_hooks
-        from hub.cli.output import hook_path, may_answer
+        from hub.cli.connection.client import list_waiting_hooks
+        from hub.cli.printing.output import hook_path, may_answer
 
         found = await list_waiting_hooks(client)
         places = [(hook_path(one), may_answer(one)) for one in found]
@@ -46,8 +46,8 @@ def complete_resources(ctx: typer.Context, incomplete: str) -> Candidates:
     """Those of the stack that is named before."""
 
     async def work(client: "ApiClient") -> Candidates:
-        from hub.cli.client import call_stack
-        from hub.cli.output import with_own_names
+        from hub.cli.connection.client import call_stack
+        from hub.cli.printing.output import with_own_names
 
         found = await call_stack(client, ctx.params["stack"], "GET", "resources")
         named = [with_own_names(one) for one in found["resources"]]
@@ -67,7 +67,7 @@ def complete_subscriptions(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def complete_contexts(incomplete: str) -> list[str]:
-    from hub.cli.saved_contexts import ContextError, contexts_path, read_contexts
+    from hub.cli.connection.saved_contexts import ContextError, contexts_path, read_contexts
 
     try:
         saved = read_contexts(contexts_path())
@@ -85,10 +85,10 @@ def _complete(
     import asyncio
 
     from headgate.errors import RequestError
-    from hub.cli.client import ApiClient
-    from hub.cli.connections import ChosenConnection
-    from hub.cli.saved_contexts import ContextError
-    from hub.cli.tables import plain
+    from hub.cli.connection.client import ApiClient
+    from hub.cli.connection.connections import ChosenConnection
+    from hub.cli.connection.saved_contexts import ContextError
+    from hub.cli.printing.tables import plain
 
     async def run() -> Candidates:
         chosen = ChosenConnection(

@@ -9,7 +9,7 @@ import typer
 
 from hub.cli.context import err, stop
 from hub.cli.exit_codes import ExitCode
-from hub.cli.tables import plain
+from hub.cli.printing.tables import plain
 
 Json = Any
 #: Kinds of resources that a question lists; the others are counted.

@@ -12,15 +12,15 @@ from rich.console import Console, RenderableType
 from engine.errors import HeadgateError, Unavailable
 from headgate.connection import Query
 from headgate.errors import RequestError
-from hub.cli.client import ApiClient, call_stack
-from hub.cli.connections import ChosenConnection, ResolvedConnection
+from hub.cli.connection.client import ApiClient, call_stack
+from hub.cli.connection.connections import ChosenConnection, ResolvedConnection
+from hub.cli.connection.saved_contexts import ContextError
 from hub.cli.exit_codes import ExitCode
-from hub.cli.files import InputError
-from hub.cli.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
+from hub.cli.inputs.files import InputError
 from hub.cli.options import ConnectionOptions, OfflineOptions
-from hub.cli.pager import show_text
-from hub.cli.saved_contexts import ContextError
-from hub.cli.tables import UNLIMITED
+from hub.cli.printing.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
+from hub.cli.printing.pager import show_text
+from hub.cli.printing.tables import UNLIMITED
 
 if TYPE_CHECKING:
     from hub.settings.settings import Settings

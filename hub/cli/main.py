@@ -51,7 +51,9 @@ SINGLE: Mapping[str, tuple[str, str]] = {
     "usage": ("project_commands", "Show what the project used on each day, in UTC."),
 }
 COMMANDS: Mapping[str, CommandSource] = {
-    name: CommandSource(f"hub.cli.{module}", text, is_app=known is GROUPS and name != "context")
+    name: CommandSource(
+        f"hub.cli.commands.{module}", text, is_app=known is GROUPS and name != "context"
+    )
     for known in (GROUPS, SINGLE)
     for name, (module, text) in known.items()
 }

@@ -13,7 +13,7 @@ import typer
 from engine.hooks.durations import parse_duration
 from headgate.client import PROJECT, URL
 from hub.cli.completion import complete_contexts, complete_stacks
-from hub.cli.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
+from hub.cli.printing.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
 
 
 class OptionGroup:

@@ -63,7 +63,7 @@ RETRY_INTERVAL = 3.0
 #: Seconds in which every process notices that a revision was announced.
 NOTICE_TIME = 2 * RETRY_INTERVAL
 #: Seconds after which the moves of a cell are read again before a response. A project leaves its
-#: cell later than this after its move was announced (hub/cli/project_move.py).
+#: cell later than this after its move was announced (hub/cli/commands/project_move.py).
 MAX_AGE = 8.0
 #: Seconds to read what a cell has stored.
 READ_TIMEOUT = 2.0

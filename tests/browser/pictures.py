@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
-from hub.cli.template_bodies import template_body
+from hub.cli.inputs.template_bodies import template_body
 from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.support.postgres import open_directory
 from tests.support.program import Http, ServerProcess

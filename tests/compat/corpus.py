@@ -18,8 +18,8 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.principal import principal_of_name
 from hub.api.orchestration.stack_requests import stack_request
 from hub.api.orchestration.validation import validate_template
-from hub.cli.files import InputError
-from hub.cli.template_bodies import template_body
+from hub.cli.inputs.files import InputError
+from hub.cli.inputs.template_bodies import template_body
 from hub.program.wiring import make_limits
 from hub.settings.settings import Settings
 from tests.unit.types.calls import registry

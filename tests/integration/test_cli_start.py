@@ -80,7 +80,7 @@ def loaded_modules(*commands: str) -> dict[str, set[str]]:
     )
     assert done.stderr.count("no response from") == len(commands), done.stderr
     loaded = {words: set(modules) for words, modules in json.loads(done.stdout).items()}
-    assert "hub.cli.client" in loaded[commands[0]]
+    assert "hub.cli.connection.client" in loaded[commands[0]]
     return loaded
 
 
@@ -122,12 +122,12 @@ def test_help_and_usage_errors_load_no_http_client() -> None:
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     loaded = set(done.stdout.splitlines())
-    assert "hub.cli.client" in loaded
+    assert "hub.cli.connection.client" in loaded
     assert loaded.intersection((*HEAVY, *DOCUMENTS, "aiohttp", "yarl")) == set()
 
 
 #: What no command needs to print the list of commands.
-NOT_FOR_THE_LIST = ("aiohttp", "asyncio", "engine", "hub.cli.context", "hub.cli.stack", "orjson",
+NOT_FOR_THE_LIST = ("aiohttp", "asyncio", "engine", "hub.cli.context", "hub.cli.commands.stack", "orjson",
                     "rich", "yaml", "yarl")  # fmt: skip
 #: More than the list needs with any supported Python, and half of what loading one command takes.
 MAX_MODULES = 230

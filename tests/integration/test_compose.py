@@ -13,7 +13,7 @@ import compose_spec
 import pytest
 import yaml
 
-from hub.cli.server_commands import ROLES
+from hub.cli.commands.server_commands import ROLES
 from hub.settings.settings import Settings, load_settings
 from tests.support.forks import ForkedProcess, start_forked
 from tests.support.ports import free_port

@@ -10,8 +10,8 @@ from standardwebhooks import Webhook
 
 from channels.webhook.sign import secret_of
 from headgate.connection import ClientCredentials
-from hub.cli.client import ApiClient
-from hub.cli.watch_forward import forward
+from hub.cli.commands.watch_forward import forward
+from hub.cli.connection.client import ApiClient
 from tests.support.ports import free_port
 from tests.support.program import Json, Program, resource
 from tests.support.receiver import Received, Receiver, running_receiver, until

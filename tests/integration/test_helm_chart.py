@@ -21,7 +21,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hub.cli.server_commands import ROLES
+from hub.cli.commands.server_commands import ROLES
 from hub.settings.settings import Settings, load_settings
 from hub.settings.sources import merge, nest
 from tests.support import forks

@@ -20,7 +20,7 @@ from hub.auth.cli_login import MAX_LOGINS
 from hub.auth.cross_site import CSRF_HEADER
 from hub.auth.login_secrets import LoginSecrets
 from hub.auth.sessions import COOKIE
-from hub.cli.saved_contexts import SavedContext, SavedContexts, write_contexts
+from hub.cli.connection.saved_contexts import SavedContext, SavedContexts, write_contexts
 from tests.integration.api.test_access import bearer
 from tests.integration.api.test_oidc import Browser
 from tests.integration.api.test_openapi_traffic import LOGIN_ROUTES

@@ -30,8 +30,8 @@ from engine.store.maintenance.project_moves import (
 from engine.words import MoveState
 from hub.api import admission
 from hub.api.request_validation import read_body
-from hub.cli import project_move
-from hub.cli.project_move import ProjectMove, move_project
+from hub.cli.commands import project_move
+from hub.cli.commands.project_move import ProjectMove, move_project
 from tests.support.admin_command import run_admin
 from tests.support.cells import (
     api_of,

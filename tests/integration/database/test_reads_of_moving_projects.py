@@ -19,8 +19,8 @@ from engine.store.maintenance.project_moves import MoveRecord, read_state
 from hub.api import cells as api_cells
 from hub.api.application import all_routes
 from hub.api.routes import Route
-from hub.cli import project_move
-from hub.cli.project_move import move_project
+from hub.cli.commands import project_move
+from hub.cli.commands.project_move import move_project
 from hub.program import cells as served_cells
 from tests.integration.database.test_project_moves import (
     ARRIVED,

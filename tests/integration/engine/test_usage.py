@@ -14,7 +14,7 @@ from engine.work.observer.drift_hooks import OBSERVER
 from engine.work.observer.observer import Observer
 from engine.work.purge import purge_old
 from engine.work.usage_roll_up import UsageRollUp
-from hub.cli.usage import csv_of, row_of
+from hub.cli.commands.usage import csv_of, row_of
 from tests.support.changes import thing
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
 from tests.support.http_things import thing as http_thing

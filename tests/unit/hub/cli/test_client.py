@@ -7,7 +7,7 @@ from aiohttp import web
 
 from headgate.connection import StreamedEvent, url_path
 from headgate.errors import RequestError
-from hub.cli.client import ApiClient
+from hub.cli.connection.client import ApiClient
 from tests.unit.hub.cli.stub import Json, respond_with, running_stub
 
 

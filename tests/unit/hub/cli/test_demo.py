@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hub.cli import demo
+from hub.cli.commands import demo
 
 
 async def test_a_long_step_prints_how_long_it_has_taken(

@@ -9,9 +9,9 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
+from hub.cli.commands.man_pages import escape
 from hub.cli.examples import EXAMPLES
 from hub.cli.main import app
-from hub.cli.man_pages import escape
 
 ROOT = typer.main.get_command(app)
 #: What ends a command in a shell.

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hub.cli.commands.stack_change import end_of_action, only_hooks_left
 from hub.cli.exit_codes import MEANING, ExitCode, epilog, of_status
-from hub.cli.stack_change import end_of_action, only_hooks_left
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hub.cli.files import InputError
-from hub.cli.request_bodies import merge_bodies, parameters
-from hub.cli.sources import Sources
-from hub.cli.template_bodies import environment_body, template_body
+from hub.cli.commands.sources import Sources
+from hub.cli.inputs.files import InputError
+from hub.cli.inputs.request_bodies import merge_bodies, parameters
+from hub.cli.inputs.template_bodies import environment_body, template_body
 from tests.support.program import Json
 
 TEMPLATE = """

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hub.cli.formats import FormatError, format_document, read_format
+from hub.cli.printing.formats import FormatError, format_document, read_format
 
 STACK = {"stack_name": "web", "stack_status": "CREATE_COMPLETE", "id": "1", "tags": ["a", "b"]}
 

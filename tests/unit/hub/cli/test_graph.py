@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hub.cli import graph
+from hub.cli.commands import graph
 
 
 def node(node_id: int, name: str, state: str = "done", **more: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from headgate.errors import RequestError
-from hub.cli.files import InputError
-from hub.cli.hook import select_hook
+from hub.cli.commands.hook import select_hook
+from hub.cli.inputs.files import InputError
 from hub.cli.main import app
 from tests.unit.hub.cli.stub import SentRequest, running_stub
 

@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 
 from headgate.errors import RequestError
-from hub.cli.client import ApiClient, find_stack, find_subscription, is_prefix
-from hub.cli.hook import find
+from hub.cli.commands.hook import find
+from hub.cli.connection.client import ApiClient, find_stack, find_subscription, is_prefix
 from tests.unit.hub.cli.stub import Handler, Json, running_stub
 
 ID = "3f2a1b4c-0000-4000-8000-00000000000f"

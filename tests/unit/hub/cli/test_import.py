@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import typer
 
-from hub.cli.import_resources import import_body, problems
-from hub.cli.stack_import import changes_since, planned_changes, refusals
+from hub.cli.commands.import_resources import import_body, problems
+from hub.cli.commands.stack_import import changes_since, planned_changes, refusals
 
 Json = Any
 

@@ -8,10 +8,10 @@ import typer
 from rich.console import Console, RenderableType
 
 from headgate.errors import response_error
-from hub.cli import output
 from hub.cli.context import COMMANDS_OF_ROUTES, complain, error_text, print_renderable
 from hub.cli.main import app
-from hub.cli.tables import UNLIMITED, plain
+from hub.cli.printing import output
+from hub.cli.printing.tables import UNLIMITED, plain
 
 
 def print_table(what: RenderableType, width: int = UNLIMITED) -> str:

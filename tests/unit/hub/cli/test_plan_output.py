@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hub.cli import plan_output
+from hub.cli.printing import plan_output
 
 Json = Any
 

@@ -7,8 +7,8 @@ import pytest
 
 from headgate.connection import ClientCredentials
 from hub.auth.login_secrets import LoginSecrets
-from hub.cli.connections import ResolvedConnection
-from hub.cli.provider_login import callback_query, can_open_browser, login_address
+from hub.cli.commands.provider_login import callback_query, can_open_browser, login_address
+from hub.cli.connection.connections import ResolvedConnection
 
 PORT = 43210
 LOGIN = LoginSecrets("the verifier", "the state", "BCDF-GHJK")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import typer
 
-from hub.cli import request_bodies
+from hub.cli.inputs import request_bodies
 
 
 @pytest.mark.parametrize(

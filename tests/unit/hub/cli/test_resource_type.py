@@ -4,7 +4,7 @@ from rich.console import Console
 
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from hub.api.orchestration.resource_types import type_document
-from hub.cli.resource_type import render
+from hub.cli.commands.resource_type import render
 
 SCHEMA = TypeSchema(
     "Acme::Machine",

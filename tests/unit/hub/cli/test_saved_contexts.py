@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.cli.saved_contexts import (
+from hub.cli.connection.saved_contexts import (
     ContextError,
     SavedContext,
     SavedContexts,

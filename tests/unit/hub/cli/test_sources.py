@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import RequestError
-from hub.cli.documents import parse
-from hub.cli.files import InputError
-from hub.cli.sources import Sources, warning_lines
+from hub.cli.commands.sources import Sources, warning_lines
+from hub.cli.inputs.documents import parse
+from hub.cli.inputs.files import InputError
 from tests.support.program import Json
 
 WARNING = {"code": "DuplicateKey", "message": "Twice.\nRemove\x1b one.", "path": "a.b",

@@ -9,9 +9,9 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from headgate.errors import RequestError
-from hub.cli.files import InputError
+from hub.cli.commands.stack_breakpoints import select_breakpoints
+from hub.cli.inputs.files import InputError
 from hub.cli.main import app
-from hub.cli.stack_breakpoints import select_breakpoints
 from tests.unit.hub.cli.stub import SentRequest, running_stub
 
 BREAKPOINTS: list[dict[str, Any]] = [

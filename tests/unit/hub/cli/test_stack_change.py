@@ -7,10 +7,10 @@ import pytest
 from aiohttp import web
 
 from headgate.errors import RequestError
-from hub.cli.client import ApiClient, list_waiting_hooks
+from hub.cli.commands.stack_change import Outcome, nodes_of_tree, wait_for_action
+from hub.cli.connection.client import ApiClient, list_waiting_hooks
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import WaitOptions
-from hub.cli.stack_change import Outcome, nodes_of_tree, wait_for_action
 from tests.unit.hub.cli.stub import Handler, respond_with, running_stub
 
 STACK = {"id": "1", "stack_name": "web"}

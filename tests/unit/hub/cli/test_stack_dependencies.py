@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from hub.cli.stack_dependencies import Json, readers, render
+from hub.cli.commands.stack_dependencies import Json, readers, render
 
 
 def shown(found: Json) -> str:

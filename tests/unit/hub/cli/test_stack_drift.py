@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from hub.cli.commands.stack_drift import adopted_lines, round_lines, rows_of, summary
 from hub.cli.main import app
-from hub.cli.stack_drift import adopted_lines, round_lines, rows_of, summary
 
 RESOURCE: dict[str, Any] = {
     "path": "group/a", "state": "changed", "reason": "", "since": "s", "unrepaired": None,

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from headgate.errors import RequestError
-from hub.cli.client import ApiClient
-from hub.cli.files import InputError
-from hub.cli.stack_export import ExportFile, abandon_stack
+from hub.cli.commands.stack_export import ExportFile, abandon_stack
+from hub.cli.connection.client import ApiClient
+from hub.cli.inputs.files import InputError
 from tests.unit.hub.cli.stub import Handler, running_stub
 
 STACK = {"stack_name": "web", "id": "1"}

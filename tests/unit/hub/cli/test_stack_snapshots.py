@@ -3,8 +3,8 @@
 import pytest
 
 from headgate.errors import RequestError
-from hub.cli.files import InputError
-from hub.cli.stack_snapshots import select_snapshot
+from hub.cli.commands.stack_snapshots import select_snapshot
+from hub.cli.inputs.files import InputError
 
 ONE = {"id": "aa11", "name": "good"}
 TWO = {"id": "aa22", "name": "good"}

@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from hub.cli import output, tables
-from hub.cli.tables import UNLIMITED, fit, short_ids, status_text, time_ago, time_left
+from hub.cli.printing import output, tables
+from hub.cli.printing.tables import UNLIMITED, fit, short_ids, status_text, time_ago, time_left
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ROWS: list[dict[str, Any]] = [

@@ -6,8 +6,8 @@ import json
 from typer.testing import CliRunner
 
 from headgate.errors import response_error
+from hub.cli.commands.template import render
 from hub.cli.main import app
-from hub.cli.template import render
 from tests.support.program import Json
 from tests.unit.hub.cli.stub import respond_with, running_stub
 

@@ -1,6 +1,6 @@
 """headgate usage: what it prints besides the table of days."""
 
-from hub.cli.usage import paused_text, requested_text
+from hub.cli.commands.usage import paused_text, requested_text
 
 
 def test_the_requests_of_today_are_shown_beside_the_budget() -> None:

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from hub.cli.main import app
-from hub.cli.validation_report import (
+from hub.cli.printing.validation_report import (
     Level,
     OutputFormat,
     ReportedFinding,

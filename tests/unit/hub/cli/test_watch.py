@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 
 from headgate.errors import RequestError
-from hub.cli import watch
-from hub.cli.client import ApiClient
+from hub.cli.commands import watch
+from hub.cli.connection.client import ApiClient
 from hub.cli.exit_codes import ExitCode
 from tests.unit.hub.cli.stub import Handler, running_stub
 

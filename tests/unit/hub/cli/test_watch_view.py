@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from hub.cli.commands.watch import MAX_NODES, WatchedStack, bar, format_countdown
 from hub.cli.exit_codes import ExitCode
-from hub.cli.watch import MAX_NODES, WatchedStack, bar, format_countdown
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 

@@ -1,0 +1,54 @@
+"""headgate admin: move-project."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from hub.cli.context import print_result, run_offline, stop
+from hub.cli.exit_codes import ExitCode
+from hub.cli.options import OfflineOptions, seconds, with_options
+
+if TYPE_CHECKING:
+    from hub.settings.settings import Settings
+
+Json = Any
+app = typer.Typer()
+
+
+@app.command()
+@with_options
+def move_project(
+    offline: OfflineOptions,
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="ID of the project.")],
+    to: Annotated[str, typer.Option("--to", metavar="CELL", help="The cell to move to.")] = "",
+    undo: Annotated[
+        bool,
+        typer.Option("--undo", help="End a move that has not arrived: the project stays."),
+    ] = False,
+    wait: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How long to wait for operations under way."),
+    ] = "60s",
+) -> None:
+    """Move a project to another cell, or continue an interrupted move.
+
+    Use the settings of an API process that serves the cells.
+    """
+    if not to and not undo:
+        stop("name the cell with --to CELL, or use --undo", ExitCode.USAGE)
+    limit = seconds(wait)
+
+    async def work(settings: "Settings") -> Json:
+        from hub.cli.commands.project_move import move_project
+
+        def report(line: str) -> None:
+            typer.echo(line, err=True)
+
+        move = await move_project(settings, project, to, undo=undo, wait=limit, report=report)
+        cell = move.source if undo else move.target
+        return {"project": project, "from": move.source, "to": move.target, "cell": cell}
+
+    result = run_offline(offline, work, of_cells=True)
+    text = f"{project} is in the cell {result['cell']}"
+    print_result(result, offline.format, lambda: Text(text))

@@ -1,0 +1,67 @@
+"""Waiting for `headgate stack converge --rounds`: the server observes the stack after each round,
+and starts the next one if it still differs."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.words import PENDING_CONVERGE
+from hub.cli.commands.stack_change import POLLS, Outcome, wait_for_action
+from hub.cli.commands.stack_observation import read_drift
+from hub.cli.connection.client import ApiClient, stack_path
+from hub.cli.context import err
+from hub.cli.exit_codes import ExitCode
+from hub.cli.options import WaitOptions
+from hub.cli.printing.tables import plain
+
+Json = Any
+EXPIRED = "--timeout has expired; the converge continues on the server"
+#: States of a converge that has not ended.
+PENDING = frozenset(PENDING_CONVERGE)
+
+
+async def run_rounds(
+    client: ApiClient, stack: Json, body: Mapping[str, Json], wait: WaitOptions
+) -> Outcome:
+    """Converge a stack, and wait for the update, or for all rounds. body: of the update. wait: for
+    all rounds together."""
+    end = asyncio.get_running_loop().time() + wait.timeout
+    await client.call("PATCH", stack_path(stack), body=body)
+    outcome = await wait_for_action(client, stack["id"], "UPDATE", wait)
+    if body["converge"] is True or not wait.any:
+        return outcome
+    shown = 1
+    while outcome.code == ExitCode.COMPLETE:
+        try:
+            async with asyncio.timeout_at(end):
+                found = await _until_next(client, stack, shown)
+        except TimeoutError:
+            return replace(outcome, code=ExitCode.TIMED_OUT, message=EXPIRED)
+        if found is None:
+            message = "another action superseded this one"
+            return replace(outcome, code=ExitCode.FAILED, message=message)
+        if found["state"] == "complete":
+            return outcome
+        if found["state"] == "incomplete":
+            return replace(outcome, code=ExitCode.ERROR, message=plain(found["reason"]))
+        shown = found["round"]
+        text = f"The stack still differs. Round {shown} of {found['rounds']} has started."
+        err.print(plain(text), markup=False, soft_wrap=True)
+        rest = max(end - asyncio.get_running_loop().time(), 0)
+        outcome = await wait_for_action(client, stack["id"], "UPDATE", replace(wait, timeout=rest))
+    return outcome
+
+
+async def _until_next(client: ApiClient, stack: Json, number: int) -> Json:
+    """The converge when it has ended, or when a round after this one has started; None: another
+    change of the stack has begun."""
+    polls = 0
+    while True:
+        converge = (await read_drift(client, stack))["converge"]
+        if converge is None or converge["state"] == "ended":
+            return None
+        if converge["state"] not in PENDING or converge["round"] > number:
+            return converge
+        polls += 1
+        await asyncio.sleep(POLLS.ceiling(polls))

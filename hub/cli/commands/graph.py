@@ -1,0 +1,129 @@
+"""headgate graph: the graph of a stack as a tree, or for Graphviz."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from hub.cli import options
+from hub.cli.context import ask_stack, print_result
+from hub.cli.options import ServerOptions, with_options
+from hub.cli.printing import output, tables
+
+Json = Any
+#: Maximum indentation of the tree.
+MAX_DEPTH = 24
+#: Colors of Graphviz for the states of a node.
+COLOR = {
+    "done": "palegreen",
+    "running": "lightblue",
+    "parked": "khaki",
+    "failed": "salmon",
+    "stopped": "plum",
+    "dropped": "lightgrey",
+}
+
+
+@with_options
+def graph(
+    server: ServerOptions,
+    stack: options.Name,
+    dot: Annotated[
+        bool, typer.Option("--dot", help="Print in Graphviz format, for `dot -Tsvg`.")
+    ] = False,
+) -> None:
+    """Show the graph of a stack's current traversal as a tree."""
+    document = ask_stack(server, stack, "GET", "graph", query={"nested": "true"})
+    if dot:
+        typer.echo(render_dot(stack, document))
+    else:
+        print_result(document, server.format, lambda: tree(stack, document))
+
+
+def tree(name: str, graph: Mapping[str, Json]) -> Text:
+    """Each node once, indented under the last node that it depends on; the others are named in its
+    line. The nodes of its nested stack follow, with more indentation.
+    """
+    nested = {one["stack_id"]: one for one in graph.get("stacks", ())}
+    traversal = graph["traversal"]
+    lines = [Text(tables.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
+    return Text("\n").join([*lines, *_lines(graph, nested, 1)])
+
+
+def _lines(
+    graph: Mapping[str, Json], nested: Mapping[str, Mapping[str, Json]], base: int
+) -> Iterator[Text]:
+    nodes = {node["id"]: node for node in graph["nodes"]}
+    before = _before(nodes, graph["edges"])
+    depth = _depths(nodes, before)
+    under: dict[Json, list[Json]] = {node_id: [] for node_id in (None, *nodes)}
+    for node_id in sorted(nodes, key=lambda one: nodes[one]["resource_name"] or "", reverse=True):
+        under[max(before[node_id], key=lambda one: depth[one], default=None)].append(node_id)
+    stack = list(under[None])
+    while stack:  # no recursion, because a chain can be long
+        node_id = stack.pop()
+        node, level = nodes[node_id], depth[node_id] + base
+        above = sorted(before[node_id], key=lambda one: depth[one])[:-1]
+        label = _label(node, [output.label(nodes[one]["resource_name"]) for one in above])
+        yield Text("  " * min(level, MAX_DEPTH)).append_text(label)
+        if (below := nested.get(node.get("nested_stack_id") or "")) is not None:
+            yield from _lines(below, nested, level + 2)
+        stack += under[node_id]
+
+
+def _label(node: Json, others: Sequence[str]) -> Text:
+    state = node["state"]
+    text = Text.assemble(
+        (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
+        output.label(node["path"]),
+        (f"  {node['operation']} {state}", "dim"),
+    )
+    if node["breakpoints"]:
+        text.append(f"  breaks at {', '.join(node['breakpoints'])}", "yellow")
+    if others:
+        text.append(f"  also after {', '.join(others)}", "dim")
+    return text
+
+
+def _before(nodes: Mapping[Json, Json], edges: Sequence[Json]) -> dict[Json, list[Json]]:
+    before: dict[Json, list[Json]] = {node_id: [] for node_id in nodes}
+    for first, then in edges:
+        if first in nodes and then in nodes:
+            before[then].append(first)
+    return before
+
+
+def _depths(nodes: Mapping[Json, Json], before: Mapping[Json, Sequence[Json]]) -> dict[Json, int]:
+    """The length of the longest path to each node. No recursion, because a chain can be long."""
+    after: dict[Json, list[Json]] = {node_id: [] for node_id in nodes}
+    missing = {node_id: len(firsts) for node_id, firsts in before.items()}
+    for node_id, firsts in before.items():
+        for first in firsts:
+            after[first].append(node_id)
+    depth = dict.fromkeys(nodes, 0)
+    ready = [node_id for node_id, count in missing.items() if count == 0]
+    while ready:
+        node_id = ready.pop()
+        for then in after[node_id]:
+            depth[then] = max(depth[then], depth[node_id] + 1)
+            missing[then] -= 1
+            if missing[then] == 0:
+                ready.append(then)
+    return depth
+
+
+def render_dot(name: str, graph: Mapping[str, Json]) -> str:
+    """The graph in Graphviz format."""
+    lines = [f"digraph {_quote(name)} {{", "  rankdir=LR;", "  node [shape=box, style=filled];"]
+    for node in graph["nodes"]:
+        label = f"{output.label(node['resource_name'])}\n{node['operation']} {node['state']}"
+        color = COLOR.get(node["state"], "white")
+        lines.append(f"  {node['id']} [label={_quote(label)}, fillcolor={color}];")
+    lines += [f"  {first} -> {then};" for first, then in graph["edges"]]
+    return "\n".join([*lines, "}"])
+
+
+def _quote(text: str) -> str:
+    escaped = tables.plain(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,82 @@
+"""The progress of an action while a command waits for it, on standard error.
+
+On a terminal, a tree that is redrawn in place and removed at the end; elsewhere, a line when
+something has changed, but not more often than every few seconds.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+
+from headgate.errors import RequestError
+from hub.cli.commands.watch import MAX_SHARE, TICK, WatchedStack
+from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
+from hub.cli.context import complain, err
+from hub.cli.printing.output import label
+
+#: Seconds between lines, and before the first one.
+LINE_SECONDS = 5.0
+#: Waiting hooks that a line names.
+MAX_HOOKS = 3
+
+
+@asynccontextmanager
+async def shown_progress(client: ApiClient, stack_id: str) -> AsyncIterator[None]:
+    """Show the progress until the block ends."""
+    showing = asyncio.create_task(
+        _draw(client, stack_id) if err.is_terminal else _print_lines(client, stack_id)
+    )
+    try:
+        yield
+    finally:
+        showing.cancel()
+        with suppress(asyncio.CancelledError):
+            await showing
+
+
+async def _draw(client: ApiClient, stack_id: str) -> None:
+    from rich.live import Live
+
+    loop = asyncio.get_running_loop()
+    with Live(console=err, auto_refresh=False, transient=True) as live:
+        while True:
+            began = loop.time()
+            state = await _read(client, stack_id)
+            if state is not None:
+                live.update(state.render(datetime.now(UTC)), refresh=True)
+            await asyncio.sleep(max(TICK, (loop.time() - began) / MAX_SHARE))
+
+
+async def _print_lines(client: ApiClient, stack_id: str) -> None:
+    shown = ""
+    while True:
+        await asyncio.sleep(LINE_SECONDS)
+        state = await _read(client, stack_id)
+        if state is not None and (line := progress_line(state)) != shown:
+            complain(line)
+            shown = line
+
+
+async def _read(client: ApiClient, stack_id: str) -> WatchedStack | None:
+    """None: not known now. The command itself reports errors."""
+    try:
+        stack = await find_stack(client, stack_id)
+        graph = await client.call("GET", stack_path(stack, "graph"))
+        hooks = await list_waiting_hooks(client, stack_id)
+    except RequestError:
+        return None
+    state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
+    state.hooks = {state.place(hook["path"]): hook for hook in hooks}
+    return state
+
+
+def progress_line(state: WatchedStack) -> str:
+    """``web: CREATE_IN_PROGRESS, waiting for approval (1): db at pre-create; 3 of 9 nodes done``.
+    Pure."""
+    nodes = state.graph["nodes"]
+    done = sum(node["state"] == "done" for node in nodes)
+    places = [f"{label(place)} at {hook['point']}" for place, hook in state.hooks.items()]
+    more = ["..."] if len(places) > MAX_HOOKS else []
+    waiting = f": {', '.join(places[:MAX_HOOKS] + more)}" if places else ""
+    return f"{state.name}: {state.title}{waiting}; {done} of {len(nodes)} nodes done"

@@ -1,0 +1,218 @@
+"""headgate stack: observe, drift and converge."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from engine.words import MAX_ROUNDS
+from headgate.errors import RequestError
+from hub.cli import options
+from hub.cli.commands import converge_rounds, stack_change
+from hub.cli.commands.stack_change import Outcome
+from hub.cli.commands.stack_observation import read_drift, request_observation, wait_until_observed
+from hub.cli.connection.client import ApiClient, find_stack, stack_path
+from hub.cli.context import ask, ask_stack, print_result, stop
+from hub.cli.exit_codes import ExitCode
+from hub.cli.inputs import request_bodies
+from hub.cli.options import ServerOptions, WaitOptions, with_options
+from hub.cli.printing import output, plan_output, tables
+from hub.cli.printing.formats import format_json
+from hub.cli.printing.plan_output import adopted_text
+
+Json = Any
+app = typer.Typer()
+#: Without drift, there is nothing to plan.
+NO_PLAN: Mapping[str, Json] = {"plan": None, "plan_refused": None}
+#: Statuses of a refused plan.
+REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT)
+
+
+@app.command()
+@with_options
+def observe(
+    server: ServerOptions,
+    name: options.Name,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for the result, and show the drift.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="With --wait: the longest time.")
+    ] = 300,
+) -> None:
+    """Compare the physical resources of a stack with their recorded state. Changes nothing."""
+
+    async def work(client: ApiClient) -> Json:
+        stack = await find_stack(client, name)
+        await request_observation(client, stack)
+        if wait:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    return await wait_until_observed(client, stack)
+        return await read_drift(client, stack)
+
+    drift = ask(server, work)
+    print_result(drift, server.format, lambda: _render(drift))
+    if wait and drift["observing"]:
+        raise typer.Exit(ExitCode.TIMED_OUT)
+
+
+@app.command()
+@with_options
+def drift(server: ServerOptions, name: options.Name) -> None:
+    """Show the resources that differ from their recorded state, as observed last, and the plan of
+    a converge."""
+
+    async def work(client: ApiClient) -> Json:
+        stack = await find_stack(client, name)
+        drift = await read_drift(client, stack)
+        return drift | (await _plan(client, stack) if drift["resources"] else NO_PLAN)
+
+    found = ask(server, work)
+    print_result(found, server.format, lambda: _render_with_plan(name, found))
+
+
+@app.command()
+@with_options
+def converge(
+    server: ServerOptions,
+    wait: WaitOptions,
+    name: options.Name,
+    only: options.Only = [],  # noqa: B006
+    except_: options.Except = [],  # noqa: B006
+    dry_run: options.DryRun = False,
+    plan: options.PlanDigest = "",
+    rounds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=MAX_ROUNDS,
+            help="Observe the stack afterwards, and converge it again if it still differs, at most "
+            "so many times in total.",
+        ),
+    ] = 1,
+) -> None:
+    """Observe a stack, and repair what differs: create missing resources again, and update or
+    replace changed ones. Keeps template, environment and parameters. --dry-run uses the last
+    observation."""
+    if dry_run:
+        query = [*(("only", one) for one in only), *(("except", one) for one in except_)]
+        preview = ask_stack(server, name, "GET", "drift", "plan", query=query)
+        print_result(preview, server.format, lambda: plan_output.render(name, preview))
+        return
+    if rounds > 1 and plan:
+        stop("--plan is of one round; leave out --rounds", ExitCode.USAGE)
+    repeated: Json = {"rounds": rounds} if rounds > 1 else True
+    body = {"converge": repeated, **request_bodies.partial_update(only, except_, ())}
+    body |= request_bodies.plan_digest(plan)
+
+    async def work(client: ApiClient) -> Outcome:
+        stack = await find_stack(client, name)
+        return await converge_rounds.run_rounds(client, stack, body, wait)
+
+    stack_change.finish(ask(server, work), server.format)
+
+
+async def _plan(client: ApiClient, stack: Json) -> Json:
+    """The plan of a converge, or why the server refuses it. The drift is shown in both cases."""
+    try:
+        plan = await client.call("GET", stack_path(stack, "drift", "plan"))
+    except RequestError as error:
+        if error.status in REFUSALS:
+            return {"plan": None, "plan_refused": str(error)}
+        raise
+    return {"plan": plan, "plan_refused": None}
+
+
+def _render_with_plan(name: str, drift: Mapping[str, Json]) -> RenderableType:
+    if drift["plan"] is not None:
+        # The plan has the adopted values, too.
+        plan = plan_output.render(name, drift["plan"])
+        return Group(_render({**drift, "adopted": []}), "", "Plan of a converge:", plan)
+    refused = drift["plan_refused"]
+    text = f"A converge would be refused: {refused}" if refused else ""
+    return Group(_render(drift), *([Text(tables.plain(text))] if text else []))
+
+
+def _render(drift: Mapping[str, Json]) -> RenderableType:
+    columns: tables.Columns = {
+        "resource": "RESOURCE",
+        "state": "STATE",
+        "path": "PATH",
+        "desired": "DESIRED",
+        "observed": "OBSERVED",
+        "reason": "REASON",
+        "since": tables.past_column("SINCE"),
+        "found_by": "FOUND BY",
+    }
+    rows = [row for one in drift["resources"] for row in rows_of(one)]
+    table = [output.table(rows, columns)] if rows else []
+    adopted = [Text(line) for line in adopted_lines(drift["adopted"])]
+    rounds = [Text(tables.plain(line)) for line in round_lines(drift["converge"])]
+    return Group(*table, *adopted, *rounds, Text(tables.plain(summary(drift))))
+
+
+def round_lines(converge: Mapping[str, Json] | None) -> list[str]:
+    """A line about a converge with several rounds. Pure."""
+    if converge is None:
+        return []
+    number = f"round {converge['round']} of {converge['rounds']}"
+    reason = f": {converge['reason']}" if converge["reason"] else ""
+    return [f"The converge is {converge['state']}, {number}{reason}."]
+
+
+def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:
+    """A line for each adopted value. Pure."""
+    return [adopted_text(one["resource_path"], one) for one in values]
+
+
+def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+    """A row for each difference of a resource, or one with the reason. Pure."""
+    common = {name: resource[name] for name in ("state", "reason", "since", "found_by")}
+    if resource["unrepaired"]:
+        common["reason"] = f"not repaired: {resource['unrepaired']}"
+    common |= {"resource": resource["path"]}
+    differences = resource["differences"]
+    if not differences:
+        return [common | {"path": "", "desired": "", "observed": ""}]
+    return [
+        common
+        | {
+            "path": one["path"],
+            "desired": format_json(one["desired"]),
+            "observed": format_json(one["observed"]),
+        }
+        for one in differences
+    ]
+
+
+def summary(drift: Mapping[str, Json]) -> str:
+    """What was observed when. Pure."""
+    if drift["observing"]:
+        return "The stack is being observed."
+    if drift["observed_at"] is None:
+        text = "The stack has not been observed. Observe it with `headgate stack observe --wait`."
+        return text + next_observation(drift)
+    count, others = drift["observable_resources"], drift["unobservable_resources"]
+    different = len(drift["resources"])
+    text = f"{different} of {count} observed resources differ, at {drift['observed_at']}."
+    if others:
+        text += f" {others} have a type that cannot be observed."
+    return text + next_observation(drift)
+
+
+def next_observation(drift: Mapping[str, Json]) -> str:
+    """When a policy observes the stack, as a sentence; "": never. Pure."""
+    observe = (drift["policy"] or {}).get("observe", "never")
+    if observe == "never":
+        return ""
+    at, window = drift["next_observation_at"], drift["policy"].get("window")
+    text = ""
+    if window and window["opens_at"]:
+        text = f" Repairs start in its window, from {window['opens_at']}."
+    return f" It is observed every {observe['every']}" + (f", next at {at}." if at else ".") + text

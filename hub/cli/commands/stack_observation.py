@@ -1,0 +1,26 @@
+"""Observations of a stack that commands wait for."""
+
+import asyncio
+from typing import Any
+
+from hub.cli.commands.stack_change import POLLS
+from hub.cli.connection.client import ApiClient, stack_path
+
+Json = Any
+
+
+async def read_drift(client: ApiClient, stack: Json) -> Json:
+    return await client.call("GET", stack_path(stack, "drift"))
+
+
+async def request_observation(client: ApiClient, stack: Json) -> None:
+    await client.call("POST", stack_path(stack, "actions"), body={"observe": None})
+
+
+async def wait_until_observed(client: ApiClient, stack: Json) -> Json:
+    """The drift when no requested observation is under way. The caller limits the time."""
+    polls = 0
+    while (drift := await read_drift(client, stack))["observing"]:
+        polls += 1
+        await asyncio.sleep(POLLS.ceiling(polls))
+    return drift

@@ -1,0 +1,1 @@
+"""To which server and project commands send requests."""

@@ -1,0 +1,1 @@
+"""What commands send: files, templates and request bodies."""
