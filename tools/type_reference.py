@@ -9,6 +9,7 @@ from typing import Any
 from engine.hooks.derived_tokens import TokenKeys
 from engine.hot.schema.type_schema import Constraint, Property, TypeSchema
 from engine.types.command import Command, CommandSettings
+from engine.types.contract import ResourceType
 from engine.types.http import Http, HttpSettings
 from engine.types.openstack import openstack_types
 from engine.types.operator_credentials import Credentials
@@ -17,6 +18,7 @@ from engine.types.remote_stack import Endpoints, RemoteStack
 from engine.types.software import ServerUrls, software_types
 from engine.words import Json
 from tools.generated_sections import table, with_sections
+from tools.type_observation import ALONE, BY_CHECK, BY_LIST, NOT, ObservingCloud, observation_of
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 #: The types with sections in compute-types.md.
@@ -25,6 +27,8 @@ COMPUTE = ("OS::Cinder::", "OS::Glance::", "OS::Nova::")
 OWN = ("AWS::AutoScaling::", "AWS::CloudFormation::", "Headgate::", "OS::Heat::")
 #: Properties that an update may change according to the schema, but that the type replaces.
 REPLACING = {("OS::Cinder::VolumeAttachment", "volume_id")}
+#: In the column of a table.
+OBSERVED = {BY_LIST: "by lists", ALONE: "one by one", BY_CHECK: "by check", NOT: "no"}
 HEAD = """# Properties and attributes
 
 `make reference` writes this page from the schemas of the resource types. `headgate type show TYPE`
@@ -45,46 +49,65 @@ A property inside a map or list (`ports[].port`) changes together with it. All t
 attribute `show`. Constraints with a name, such as `nova.flavor`, are
 [custom constraints](resource-types.md#custom-constraints). Headgate does not record since which
 release it has a type or property.
+
+*Observed* says how Headgate finds [drift](../how-to/repair-drift.md) of the resources of a type.
+Types of a cloud need a [credential](../how-to/use-openstack.md#find-drift) that may read them. The
+members of groups and nested stacks are observed by their own types.
 """
 
 
-def schemas() -> Mapping[str, TypeSchema]:
-    """Of all types, also of those that the operator can turn on."""
+def types() -> Mapping[str, ResourceType]:
+    """All types, also those that the operator can turn on."""
     unused: Any = None
+    cloud: Any = ObservingCloud()
     servers = ServerUrls(TokenKeys.single(b""), "")
-    return built_in(
+    registry = built_in(
         random.SystemRandom(),
         Command(CommandSettings()),
         Http(HttpSettings(enabled=True), unused, Credentials({})),
         RemoteStack(Endpoints({}), unused, Credentials({})),
         *software_types(unused, servers),
-        *openstack_types(unused, unused, servers),
-    ).schemas()
+        *openstack_types(cloud, unused, servers),
+    )
+    return {name: registry.get(name) for name in registry.schemas()}
+
+
+def schemas() -> Mapping[str, TypeSchema]:
+    return {name: one.schema for name, one in types().items()}
 
 
 def properties_page() -> str:
     parts = [HEAD]
-    for name, schema in sorted(schemas().items()):
+    for name, one in sorted(types().items()):
         if not name.startswith(COMPUTE):
-            parts += [f"## {name}\n", f"{schema.description}\n", type_tables(schema) + "\n"]
+            parts += [f"## {name}\n", f"{one.schema.description}\n", _tables(name, one) + "\n"]
     return "\n".join(parts)
+
+
+def _tables(name: str, one: ResourceType) -> str:
+    return f"Observed: {observation_of(name, one)}.\n\n{type_tables(one.schema)}"
 
 
 def compute_page() -> str:
     sections = {
-        name: type_tables(schema) for name, schema in schemas().items() if name.startswith(COMPUTE)
+        name: _tables(name, one) for name, one in types().items() if name.startswith(COMPUTE)
     }
     return with_sections(REFERENCE / "compute-types.md", sections)
 
 
 def openstack_page() -> str:
     rows = [
-        (f"[`{name}`](type-properties.md#{_anchor(name)})", schema.description, _in_place(schema))
-        for name, schema in sorted(schemas().items())
+        (
+            f"[`{name}`](type-properties.md#{_anchor(name)})",
+            one.schema.description,
+            _in_place(one.schema),
+            OBSERVED.get(observation_of(name, one), "one by one"),
+        )
+        for name, one in sorted(types().items())
         if not name.startswith((*OWN, *COMPUTE))
     ]
-    types = table(("type", "purpose", "in place"), *rows)
-    return with_sections(REFERENCE / "openstack-types.md", {"types": types})
+    listed = table(("type", "purpose", "in place", "observed"), *rows)
+    return with_sections(REFERENCE / "openstack-types.md", {"types": listed})
 
 
 def _in_place(schema: TypeSchema) -> str:
