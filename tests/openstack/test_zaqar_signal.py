@@ -97,12 +97,18 @@ async def test_messages_that_have_expired_count_for_a_later_update(run: Program)
 
 
 async def test_a_message_that_another_client_has_claimed_counts(run: Program) -> None:
-    (agent,) = await begin(run, count=2)
-    await agent.post({"id": "a"})
-    claim = {"ttl": 300, "grace": 60}
-    await agent.request("POST", f"/queues/{agent.given['queue_id']}/claims", claim)
-    await agent.post({"id": "b"})
+    """It is claimed before a condition reads it."""
+    (agent,) = await begin(run, count=1)
+    await agent.post({})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
+    await agent.post({"id": "claimed"})
+    claim = {"ttl": 300, "grace": 60}
+    path = f"/queues/{agent.given['queue_id']}/claims"
+    claimed = await agent.request("POST", path, claim)
+    assert "claimed" in json.dumps(claimed)
+    await run.update("s", "PUT", template=template(pair(count=2)))
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert "claimed" in await data_of(run)
     await delete(run)
 
 
