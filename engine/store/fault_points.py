@@ -40,8 +40,10 @@ MOVE_POINTS = tuple(
     f"move.{step}"
     for step in ("announced", "closed", "taken", "copied", "arrived", "switched", "deleted")
 )
+#: After the first step of `--undo`, which puts the rows back; the schema of the move is left.
+UNDO_POINT = "move.restored"
 #: In commands, not in servers.
-COMMANDS = ("reencrypt.page", *MOVE_POINTS)
+COMMANDS = ("reencrypt.page", *MOVE_POINTS, UNDO_POINT)
 KNOWN = (
     *POINTS,
     *DRIFT_POINTS,

@@ -48,10 +48,10 @@ POOL = 4
 
 
 async def create_schema(conn: Connection, project: str, suffix: str) -> None:
-    """Create the schema of a project, without rows, unless there is one. suffix: of its name;
+    """Create the schema of a project, without rows, in place of one that an earlier move has left:
+    it may have rows of that time, and lack what migrations have added since. suffix: of its name;
     letters and digits. Raises Conflict without the right to create a schema."""
-    if await conn.fetchval(READ_NAME, project) is not None:
-        return
+    await drop_schema(conn, project)
     name = f"{PREFIX}{suffix}"
     current = await conn.fetchval(READ_CURRENT)
     try:
@@ -80,6 +80,11 @@ async def create_schema(conn: Connection, project: str, suffix: str) -> None:
             " project are read in this schema while they move",
             code="NoRightToMove",
         ) from error
+
+
+async def has_schema(conn: Connection, project: str) -> bool:
+    """Whether a move of the project has left a schema, or is under way."""
+    return await conn.fetchval(READ_NAME, project) is not None
 
 
 async def fill_schema(conn: Connection, project: str) -> None:

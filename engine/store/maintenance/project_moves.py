@@ -181,6 +181,7 @@ delete from moving_row
        select source_table, number from moving_row where project = $1
         order by source_table, number limit $2)
 """
+EMPTY_SCHEMA = "update moving_schema set filled = false where project = $1"
 READ_POSITION = "select position from outbox_cursor"
 HAS_ROWS = """
 select exists (select from moving_row where project = $1)
@@ -340,10 +341,11 @@ async def fill_tables(conn: Connection, project: str) -> None:
 
 
 async def restore_rows(conn: Connection, project: str) -> None:
-    """End the move, and move all rows back to their tables."""
+    """End the move, and move all rows back to their tables. Its schema is not read any more."""
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
         await conn.execute(END_MOVE, project, timeout=LONG)
+        await conn.execute(EMPTY_SCHEMA, project)
         for table in reversed([*MOVED]):
             await conn.execute(RESTORE[table], project, timeout=LONG)
         while await delete_page(conn, project):

@@ -14,7 +14,7 @@ from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
 from engine.store.access.token_keys import key_check, read_token_keys
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
-from engine.store.fault_points import reach
+from engine.store.fault_points import UNDO_POINT, reach
 from engine.store.maintenance import moving_schemas as schemas
 from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
@@ -39,7 +39,8 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ProjectMove:
-    """source, target: the cells by name. finished: it has arrived, and rows of it are left."""
+    """source, target: the cells by name. finished: it has arrived or was undone, and something of
+    it is left; target is the source if it was undone."""
 
     project: str
     source: str
@@ -70,7 +71,9 @@ async def move_project(
             await stack.enter_async_context(_exclude_others(settings, move))
             source, destination = connections[move.source], connections[move.target]
             await _check_cells(move, source, destination)
-            if undo:
+            if undo and move.finished:
+                await schemas.drop_schema(source, project)
+            elif undo:
                 await _undo(move, source, destination)
             else:
                 steps = _Steps(move, source, destination, make_keyring(settings), report)
@@ -147,6 +150,8 @@ async def _find_move(
     here = [name for name, one in states.items() if one is not None and one.state is None]
     if away and (undo or not here):
         raise unavailable(away)
+    if undo and here and await schemas.has_schema(connections[here[0]], project):
+        return ProjectMove(project, here[0], here[0], finished=True)
     if undo:
         where = f'; it is in the cell "{here[0]}"' if here else ""
         raise Conflict(
@@ -199,7 +204,7 @@ async def _exclude_others(settings: Settings, move: ProjectMove) -> AsyncIterato
     """Raises Conflict if another command moves the project."""
     urls = {one.name: one.url.get_secret_value() for one in settings.cells.databases}
     async with AsyncExitStack() as stack:
-        for name in sorted((move.source, move.target)):
+        for name in sorted({move.source, move.target}):
             conn = await stack.enter_async_context(connect(urls[name]))
             await stack.enter_async_context(conn.transaction())
             if not await moves.lock_move(conn, move.project):
@@ -369,4 +374,5 @@ async def _undo(move: ProjectMove, source: Connection, target: Connection) -> No
     while await moves.delete_page(target, move.project):
         pass
     await moves.restore_rows(source, move.project)
+    reach(UNDO_POINT)
     await schemas.drop_schema(source, move.project)

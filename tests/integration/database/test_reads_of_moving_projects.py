@@ -14,7 +14,7 @@ import pytest
 from engine.errors import Conflict
 from engine.service.reads.stored_state import Reads
 from engine.store.connection import connect
-from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
+from engine.store.fault_points import MOVE_POINTS, UNDO_POINT, InjectedFault, inject_fault
 from engine.store.maintenance.project_moves import MoveRecord, read_state
 from hub.api import cells as api_cells
 from hub.api.application import all_routes
@@ -482,3 +482,43 @@ async def test_a_move_is_refused_if_the_account_may_create_no_schema(
 
 async def _is_changed(http: Http) -> bool:
     return (await http.call("POST", "/software_configs", {"name": "c"}))[0] == 200
+
+
+async def test_the_schema_of_a_move_that_was_undone_is_not_read_by_the_next_one(
+    cells: TwoCells, short_notice: None
+) -> None:
+    """The command ends after it has put the rows back: the schema, with rows of that time, is
+    left."""
+    http = cells.http
+    await http.create("old", {"web": resource()})
+    assert await http.until_ended("old") == "CREATE_COMPLETE"
+    await move_until(cells, "move.taken")
+    with inject_fault(f"{UNDO_POINT}:1:raise"), pytest.raises(InjectedFault):
+        await cells.move(undo=True, to="")
+    await eventually(partial(_is_changed, http))
+    await http.create("new", {"web": resource()})
+    assert await http.until_ended("new") == "CREATE_COMPLETE"
+    for point in ("move.announced", "move.closed", "move.taken"):
+        await move_until(cells, point)
+        for path in ("/stacks", "/stacks?global_tenant=true"):
+            assert await names_of(http, path) == ["new", "old"], (point, path)
+
+
+async def test_an_undo_that_was_interrupted_is_finished_by_the_same_command(
+    cells: TwoCells, short_notice: None
+) -> None:
+    await fill(cells)
+    await move_until(cells, "move.taken")
+    with inject_fault(f"{UNDO_POINT}:1:raise"), pytest.raises(InjectedFault):
+        await cells.move(undo=True, to="")
+    conn = await connect(cells.urls[0])
+    try:
+        assert len(await conn.fetch(SCHEMAS)) == 1
+        await cells.move(undo=True, to="")
+        assert await conn.fetch(SCHEMAS) == []
+        assert await conn.fetch("select project from moving_schema") == []
+    finally:
+        await conn.close()
+    with pytest.raises(Conflict, match="is not being moved") as caught:
+        await cells.move(undo=True, to="")
+    assert caught.value.code == "NoMove"
