@@ -144,3 +144,35 @@ async def test_an_operation_that_failed_is_repeated_and_is_no_drift(
     await run.signal(hook)
     assert await run.until_ended("s") == "UPDATE_FAILED"
     assert await states(run) == {}
+
+
+#: A trigger that refuses to store the success of an update of `a`.
+REFUSE = """
+create function refuse_success() returns trigger language plpgsql as $$
+begin
+    if new.name = 'a' and new.action = 'UPDATE' and new.status = 'COMPLETE' then
+        raise program_limit_exceeded;
+    end if;
+    return new;
+end $$;
+create trigger refuse_success before update on resource
+    for each row execute function refuse_success();
+"""
+
+
+async def test_an_operation_whose_result_cannot_be_stored_has_begun(
+    run: Program, world: World
+) -> None:
+    """It can have changed the resource, so differences are no drift."""
+    hook = await converge_to_hook(run, CHANGED, world)
+    async with run.database.connection() as conn:
+        await conn.execute(REFUSE)
+        try:
+            await run.signal(hook)
+            assert await run.until_ended("s") == "UPDATE_FAILED"
+        finally:
+            await conn.execute("drop function refuse_success cascade")
+    assert world.operations("a").count("update") > 0
+    (failed,) = (await run.resources("s")).values()
+    assert "internal error" in failed["resource_status_reason"]
+    assert await states(run) == {}
