@@ -166,7 +166,8 @@ def more_options(variables: Mapping[str, str]) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ReviewError(f"the options cannot be read: {error}: {text}") from None
+        # Not the text: it may have secrets.
+        raise ReviewError(f"the options cannot be read: {error}") from None
 
 
 def comment_text(stack: str, plan: str) -> str:
