@@ -14,6 +14,7 @@ A response 401 to a token that came from a trust gets one new token, and the req
 It does I/O through the given `HttpClient` only. Tokens are in no text and in no log.
 """
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -46,6 +47,8 @@ MAX_PAGES: Final = 1_000
 PAGE: Final = 500
 #: IDs in one request that reads several objects: the URL stays below 4 KB, the limit of uWSGI.
 IDS_AT_ONCE: Final = 50
+#: Digits from which an integer may not fit in 64 bits.
+_EXACT_DIGITS: Final = 19
 #: The code of the error of `CloudIdentity.observation_token` if the credential cannot be used.
 OBSERVATION_CREDENTIAL_REFUSED = "ObservationCredentialRefused"
 #: The fields of an object with the ID of its project.
@@ -321,9 +324,11 @@ class Session:
         page: int = PAGE,
         microversion: str = "",
         headers: Mapping[str, str] | None = None,
+        lenient: bool = False,
     ) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
         """Yield the pages of a list. page: its most objects; 0: as many as the service chooses.
-        headers: further ones of the requests.
+        headers: further ones of the requests. lenient: accept values that JSON does not have, NaN,
+        infinite numbers and lone surrogates, where objects contain values of users.
 
         Follows the link `next`: of Neutron, Nova and Cinder (``ports_links``), of Glance (``next``)
         and of Keystone and Zaqar (``links``).
@@ -337,7 +342,7 @@ class Session:
             response = await self._send(
                 service, "GET", url, doing, None, following, microversion, headers=headers
             )
-            document = _document(service, doing, response)
+            document = _document(service, doing, response, lenient=lenient)
             found = _objects_in(service, doing, document, key)
             yield found
             link = _next_link(service, doing, document, key)
@@ -487,14 +492,26 @@ def _no_token_error(doing: str, error: HeadgateError) -> CloudError:
     return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)
 
 
-def _document(service: Service, doing: str, response: Response) -> Json:
+def _document(
+    service: Service, doing: str, response: Response, *, lenient: bool = False
+) -> Json:
     if not response.body:
         return None
     try:
         return replace_nul(orjson.loads(response.body))
     except orjson.JSONDecodeError:
+        try:
+            if lenient:
+                return replace_nul(json.loads(response.body, parse_int=_integer))
+        except (ValueError, RecursionError):
+            pass
         reason = f"{service.name} answered the request to {doing} with no JSON"
         raise CloudError(reason, public=reason) from None
+
+
+def _integer(text: str) -> int | float:
+    """As orjson reads it; Python refuses to read the longest ones."""
+    return int(text) if len(text) < _EXACT_DIGITS else float(text)
 
 
 def object_in(service: Service, doing: str, document: Json, key: str) -> Mapping[str, Json]:

@@ -21,6 +21,7 @@ from engine.types.object_signals import (
     object_name,
     object_of,
     owner_of,
+    parse_body,
 )
 from engine.types.openstack.cloud import Cloud, CloudAccess, StackAdmin, StackDomain
 from engine.types.openstack.zaqar.queue_names import reason_against
@@ -288,6 +289,44 @@ async def test_a_read_returns_new_messages_after_those_that_were_kept() -> None:
     assert found.contents == [b"{}", b'{"id":1}', b'{"id":2}', None]
     assert all(one.method == "GET" for one in web.requests)
     assert "include_claimed=true" in web.requests[0].url and "echo=true" in web.requests[0].url
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"NaN",
+        b'{"data":Infinity}',
+        b'{"data":1e999}',
+        b'"\\ud800"',
+        b'{"id":"\\ud800"}',
+        b'{"\\ud800":1}',
+        b"9" * 5_000,
+    ],
+    ids=["nan", "infinity", "exponent", "text", "value", "key", "digits"],
+)
+async def test_a_message_that_is_not_json_is_invalid_and_those_beside_it_count(raw: bytes) -> None:
+    """Zaqar stores what Python accepts as JSON."""
+    parts = (
+        b'{"messages":[{"id":"m1","body":{"id":"a","data":[12345678901,2.5]}},{"id":"m2","body":',
+        raw,
+        b'},{"id":"m3","body":{"id":"b","data":"\xc3\xa9\\u0000"}}],"links":[]}',
+    )
+    signals, _ = signals_with(Response(200, {}, b"".join(parts)))
+    call = the_call()
+    found = await signals.read(call, object_name(call, ZAQAR))
+    first, wrong, last = found.contents
+    assert parse_body(first) == {"id": "a", "data": [12_345_678_901, 2.5]}
+    assert parse_body(wrong) == "it is not valid JSON"
+    assert parse_body(last) == {"id": "b", "data": "é\ufffd"}
+    orjson.dumps(found.kept)  # what the operation keeps can be stored
+
+
+async def test_an_answer_that_is_no_document_is_an_error() -> None:
+    call = the_call()
+    for body in (b"<html>", b'{"messages":[', b"[" * 100_000):
+        signals, _ = signals_with(Response(200, {}, body))
+        with pytest.raises(ServiceError, match="with no JSON"):
+            await signals.read(call, object_name(call, ZAQAR))
 
 
 async def test_a_read_is_bounded_and_says_so() -> None:

@@ -8,10 +8,9 @@ before. Zaqar lists the messages of one queue at a time, and only to its project
 that waits reads its own queue.
 """
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
-
-import orjson
 
 from engine.types.contract import Call
 from engine.types.object_signals import (
@@ -42,6 +41,8 @@ MAX_SIGNALS: Final = 1_000
 MAX_TOTAL_BYTES: Final = 1_048_576
 #: All messages, also those of the own client, and those that another client has claimed.
 _ALL: Final = {"echo": "true", "include_claimed": "true"}
+#: In place of a message with values that JSON does not have. It must not be JSON.
+_NOT_JSON: Final = "not JSON"
 _REMEDY: Final = "Check what posts to the queue, and replace the resource that has it."
 
 
@@ -97,7 +98,8 @@ class ZaqarSignals:
         size, excess = sum(len(content or "") for _, content in kept), ""
         path = f"/queues/{segment(queue_name(name))}/messages"
         try:
-            async for page in session.pages(MESSAGING, path, "messages", _ALL, page=0):
+            pages = session.pages(MESSAGING, path, "messages", _ALL, page=0, lenient=True)
+            async for page in pages:
                 for one in page:
                     if one.get("id") in known or excess:
                         continue
@@ -154,6 +156,15 @@ def _project_of(name: str) -> str:
 
 
 def _content(body: Json) -> str | None:
-    """The content of a message as JSON; None if it is too long. A text is JSON already."""
-    content = body if isinstance(body, str) else orjson.dumps({} if body is None else body).decode()
-    return content if len(content.encode()) <= MAX_BYTES else None
+    """The content of a message as JSON; None if it is too long. A text is JSON already. Zaqar also
+    stores values that JSON does not have: such a message alone is invalid."""
+    try:
+        content = "{}" if body is None else body if isinstance(body, str) else _as_json(body)
+        return content if len(content.encode()) <= MAX_BYTES else None
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _as_json(body: Json) -> str:
+    """Raises ValueError."""
+    return json.dumps(body, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
