@@ -154,7 +154,8 @@ class Call:
     there is no such resource.
     has_secrets: a property is secret.
     adjusted: for an update that scales a group, the adjustment; else None.
-    replaced: for a create, the physical ID of the resource that it replaces.
+    replaced: for a create, the physical ID of the resource that it replaces. replaced_data: the
+    data of that resource, which may have failed.
     observation_credential: in `observe`: the ID of the credential that the owner of the project has
     handed over for observations, which is no secret; "" for none.
     metadata: of the resource in the template, for a create or update.
@@ -195,6 +196,7 @@ class Call:
     failed: bool = False
     observation_credential: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    replaced_data: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
     def touches(self, name: str) -> bool:
         """Whether a create or update concerns a property."""

@@ -40,6 +40,8 @@ _NAME = re.compile(
 )
 #: In the progress and in the data of a resource: the messages that it has read (`Uploads.kept`).
 MESSAGES: Final = "messages"
+#: In the data beside the messages: the name of their object. A replacement may have another one.
+_SOURCE: Final = "messages_of"
 #: In the progress of a waiting operation: the number of signals that it has read, when it reads
 #: again, and how often it has read without finding a new one.
 _KNOWN, _READ_AT, _TRIES = "known", "read_at", "tries"
@@ -47,6 +49,12 @@ _KNOWN, _READ_AT, _TRIES = "known", "read_at", "tries"
 
 #: What the operator can do if a transport that uses Zaqar is refused.
 OPERATOR_REMEDY: Final = "The operator can set [resource_types.openstack.stack_users]."
+#: Why a resource cannot be deleted while Headgate does not use Zaqar, and what the operator can do.
+LEFT_BEHIND: Final = (
+    "The resource has a user of Keystone and a queue of Zaqar, which Headgate cannot delete without"
+    " [resource_types.openstack.stack_users]. The operator must set it until all these resources"
+    " are deleted."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +178,17 @@ def number_of(name: str, number: int) -> str:
     return f"{name}#{number}"
 
 
-def kept_messages(call: Call) -> Sequence[Json]:
-    """The messages that the operation or an earlier one has read, as `Uploads.kept`."""
+def kept_messages(call: Call, name: str) -> Sequence[Json]:
+    """The messages to this object that the operation or an earlier one has read, as
+    `Uploads.kept`: also one of the resource that this one replaces, which may have ended early."""
     progress = call.progress if isinstance(call.progress, Mapping) else {}
-    return progress.get(MESSAGES) or call.data.get(MESSAGES) or ()
+    former = call.replaced_data if call.replaced_data.get(_SOURCE) == name else {}
+    return progress.get(MESSAGES) or call.data.get(MESSAGES) or former.get(MESSAGES) or ()
+
+
+def messages_data(uploaded: Uploads, name: str) -> dict[str, Json]:
+    """What the data of a resource have of the messages to this object, for its next operation."""
+    return {MESSAGES: list(uploaded.kept), _SOURCE: name} if uploaded.kept else {}
 
 
 def contents_of(kept: Sequence[Json]) -> list[bytes | None]:

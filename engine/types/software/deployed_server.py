@@ -24,7 +24,7 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome
 from engine.types.http_client import ServiceError
-from engine.types.object_signals import OPERATOR_REMEDY
+from engine.types.object_signals import LEFT_BEHIND, OPERATOR_REMEDY
 from engine.types.software.metadata_objects import (
     NO_METADATA_SERVICES,
     OBJECTS,
@@ -185,8 +185,7 @@ class ServerTransport:
         return was or call.properties.get("software_config_transport") == POLL_TEMP_URL
 
     def _uses_queue(self, call: Call) -> bool:
-        if self._services.zaqar is None:
-            return False
+        """Whether the server has a queue, or has had one."""
         was = any(one.is_queue for one in objects_of(call.data))
         return was or call.properties.get("software_config_transport") == ZAQAR
 
@@ -199,9 +198,12 @@ class ServerTransport:
     async def connect(self, call: Call, server_id: str) -> AgentConnection:
         """Create the object of the metadata, if the transport needs one, and write all objects of
         the server. server_id: empty before it exists. Raises ServiceError."""
-        if not self.uses_objects(call) and not self._uses_queue(call):
-            return AgentConnection(self.urls.collector_settings(call))
         objects = objects_of(call.data)
+        queues = self._services.zaqar is not None and self._uses_queue(call)
+        if not self.uses_objects(call) and not queues:
+            # A queue that Headgate cannot delete now stays known until the server's delete.
+            kept = [one for one in objects if one.is_queue]
+            return AgentConnection(self.urls.collector_settings(call), kept)
         wanted = await self._create_source(call, objects)
         if wanted is not None:
             objects = [wanted, *(one for one in objects if _key(one) != _key(wanted))]
@@ -233,7 +235,9 @@ class ServerTransport:
 
     async def remove(self, call: Call) -> None:
         """Delete the objects and the queue of a server. Raises ServiceError."""
-        if self._services.zaqar is not None and self._uses_queue(call):
+        if self._uses_queue(call):
+            if self._services.zaqar is None:
+                raise ServiceError(LEFT_BEHIND, public=LEFT_BEHIND)
             await self._services.zaqar.remove(call)
         if self._services.swift is None or not self.uses_objects(call):
             return

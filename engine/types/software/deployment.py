@@ -15,8 +15,10 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.http_client import ServiceError
 from engine.types.object_signals import (
+    LEFT_BEHIND,
     NO_SERVICES,
     POLL_PAUSE,
+    ZAQAR,
     ObjectSignals,
     ReceivesObjects,
     SignalObject,
@@ -109,6 +111,9 @@ class SoftwareDeployment(ReceivesObjects):
         if _WITHDRAWN in (call.progress or {}):
             return await self._withdraw(call)
         call = _with_kept_properties(call)
+        zaqar = call.properties.get("signal_transport") == ZAQAR
+        if zaqar and self.services.zaqar is None:
+            return Failed(LEFT_BEHIND, call.physical_id, call.data, public_reason=LEFT_BEHIND)
         outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
         if not isinstance(outcome, Done):
             return outcome

@@ -20,6 +20,7 @@ from engine.types.object_signals import (
     Uploads,
     contents_of,
     kept_messages,
+    messages_data,
     object_of,
     owner_of,
     parse_body,
@@ -169,7 +170,7 @@ class WaitCondition(ReceivesObjects, InternalType):
             if waits is not None:
                 return replace(waits, signal_resource_id=handle)
         error = None
-        before = kept_messages(call)
+        before = kept_messages(call, name)
         uploaded = Uploads(contents_of(before), kept=before)
         try:
             uploaded = await objects.read(call, name)
@@ -178,11 +179,12 @@ class WaitCondition(ReceivesObjects, InternalType):
         read = [_signal_of(body, number) for number, body in enumerate(uploaded.contents, 1)]
         signals = LatestSignals([*call.signals, *read])
         outcome = self._evaluate(call, signals, error, uploaded.excess)
-        messages = {MESSAGES: list(uploaded.kept)} if uploaded.kept else {}
-        if isinstance(outcome, Done):
-            return replace(outcome, data=messages)
+        if isinstance(outcome, Done | Failed):
+            # Also after a failure: the messages may expire before the next change waits again.
+            return replace(outcome, data=messages_data(uploaded, name))
         if not isinstance(outcome, Wait):
             return outcome
+        messages = {MESSAGES: list(uploaded.kept)} if uploaded.kept else {}
         kept = {_UNTIL: progress[_UNTIL], _SENT: len(call.signals), **messages}
         known = len(uploaded.contents) if error is None else None
         reason = late if error is None else error.public

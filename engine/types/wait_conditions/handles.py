@@ -11,6 +11,7 @@ from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property,
 from engine.types.contract import Call, Done, Failed, InternalType, Outcome
 from engine.types.http_client import ServiceError
 from engine.types.object_signals import (
+    LEFT_BEHIND,
     NO_SERVICES,
     OPERATOR_REMEDY,
     TEMP_URL,
@@ -144,7 +145,11 @@ class Handle(InternalType):
 
     def delete(self, call: Call) -> Outcome | Awaitable[Outcome]:
         service = self._service_of(call)
-        if service is None or not self._has_object(call):
+        if not self._has_object(call):
+            return Done(None)
+        if service is None and call.data.get(_TRANSPORT) == ZAQAR:
+            return Failed(LEFT_BEHIND, call.physical_id, public_reason=LEFT_BEHIND)
+        if service is None:
             return Done(None)
         return _remove_objects(service, call)
 

@@ -363,6 +363,7 @@ def call_of(
         physical_id=None if creates else physical_id,
         replaced=work.physical_id if replaces else None,
         data={} if creates else work.data or {},
+        replaced_data=(work.data or {}) if replaces else {},
         attributes={} if creates else work.attributes or {},
         progress=work.progress,
         attempts=work.attempts,

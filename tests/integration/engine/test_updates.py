@@ -71,6 +71,19 @@ async def test_a_delete_after_a_failed_create_gets_the_properties_and_data_of_th
     assert call.properties["size"] == 7 and call.data == {"key": "k"}
 
 
+async def test_a_replacement_gets_the_data_of_the_failed_resource_that_it_replaces(
+    run: Program, world: World
+) -> None:
+    world.script("create", "a", Failed("too late", None, {"read": ["m1"]}))
+    await run.create("s", {"a": thing()})
+    assert await run.until_ended("s") == "CREATE_FAILED"
+    await put(run, "s", {"a": thing()})
+    await until_complete(run, "s")
+    first, again = (call for call in world.calls if call.previous is None)
+    assert (first.replaced_data, again.replaced_data) == ({}, {"read": ["m1"]})
+    assert again.data == {}
+
+
 async def test_what_a_failed_replacement_may_have_made_is_deleted_by_the_next_update(
     run: Program, world: World
 ) -> None:

@@ -63,7 +63,7 @@ class InMemoryQueue:
     async def read(self, call: Call, name: str) -> Uploads:
         if self.broken is not None:
             raise self.broken
-        kept = {key: body for key, body in kept_messages(call)} | {
+        kept = {key: body for key, body in kept_messages(call, name)} | {
             key: orjson.dumps(body).decode() for key, body in self.messages.items()
         }
         listed = [[key, body] for key, body in kept.items()]
@@ -144,6 +144,46 @@ async def test_messages_count_once_also_when_they_have_expired() -> None:
     assert orjson.loads(grown.attributes["data"])["4"] == 4
 
 
+@pytest.mark.parametrize("end", [{"superseded": True}, {"now": NOW + timedelta(seconds=61)}])
+async def test_messages_of_a_wait_that_has_failed_count_for_the_next_change(end: Json) -> None:
+    """The next change replaces the failed condition, and its messages have expired."""
+    queue = InMemoryQueue()
+    condition, call = await waiting(queue, count=2)
+    queue.messages = {"m1": {"id": "a"}}
+    more = await run(condition, "create", call)
+    assert isinstance(more, Wait) and more.until is not None
+    queue.messages = {}
+    ended = await run(
+        condition, "create", replace(call, progress=more.progress, **{"now": more.until, **end})
+    )
+    assert isinstance(ended, Failed)
+    again = replace(call, progress=None, replaced_data=ended.data)
+    begun = await run(condition, "create", again)
+    assert isinstance(begun, Wait)
+    queue.messages = {"m2": {"id": "b"}}
+    done = await run(condition, "create", replace(again, progress=begun.progress))
+    assert isinstance(done, Done) and orjson.loads(done.attributes["data"]).keys() == {"a", "b"}
+    # An update in place has them in its data.
+    updated = replace(call, data=ended.data, properties={**call.properties, "count": 3})
+    queue.messages = {"m3": {"id": "c"}, "m2": {"id": "b"}}
+    assert isinstance(await run(condition, "update", updated), Done)
+
+
+async def test_a_condition_of_another_handle_does_not_count_messages_of_the_former_one() -> None:
+    queue = InMemoryQueue()
+    condition, call = await waiting(queue)
+    queue.messages = {"m1": {"id": "a"}}
+    done = await run(condition, "create", call)
+    assert isinstance(done, Done)
+    queue.messages = {}
+    handle = call.properties["handle"]
+    other = handle[:-32] + UUID(int=99).hex
+    for name, kind in ((handle, Done), (other, Wait)):
+        changed = {**call.properties, "handle": name}
+        again = replace(call, properties=changed, replaced_data=done.data)
+        assert isinstance(await run(condition, "create", again), kind)
+
+
 async def test_what_was_read_counts_while_zaqar_does_not_answer() -> None:
     queue = InMemoryQueue()
     condition, call = await waiting(queue, count=2)
@@ -194,6 +234,26 @@ async def test_a_deployment_gives_its_server_the_credentials_and_ends_with_its_m
     assert isinstance(await run(own, "delete", gone), Done) and not queue.names
 
 
+async def test_a_delete_fails_while_headgate_cannot_delete_the_user_and_the_queue() -> None:
+    """The operator has removed the setting too early."""
+    made = types_with(InMemoryQueue())[HANDLE]
+    created = await run(made, "create", a_call(made, TO_ZAQAR))
+    assert isinstance(created, Done)
+    handle = {one.schema.name: one for one in wait_types()}[HANDLE]
+    call = a_call(handle, TO_ZAQAR, data=created.data, physical_id=created.physical_id)
+    store = InMemoryStore()
+    types = {one.schema.name: one for one in software_types(store, SERVERS)}
+    deployment = types[DEPLOYMENT]
+    applied = a_call(deployment, {"server": "web-1", "actions": ["DELETE"], **TO_ZAQAR})
+    for own, one in ((handle, call), (deployment, replace(applied, physical_id="d"))):
+        failed = await run(own, "delete", one)
+        assert isinstance(failed, Failed) and not failed.retry
+        assert "[resource_types.openstack.stack_users]" in failed.public_reason
+    assert not store.published
+    for data in ({"transport": "TOKEN_SIGNAL"}, {}):  # nothing exists outside Headgate
+        assert isinstance(await run(handle, "delete", replace(call, data=data)), Done)
+
+
 class StackIdentity(NoIdentity):
     """An identity service with a domain of stack users. tokens: those that were requested, by the
     project of their scope."""
@@ -207,6 +267,9 @@ class StackIdentity(NoIdentity):
         if refused:
             self.refused.append(refused)
         return StackAdmin("admin-id", f"token of {project[:8] or 'the domain'}{refused and '!'}")
+
+    def forget_stack_project(self, project: str) -> None:
+        pass
 
 
 def signals_with(*answers: Response, max_signals: int = 1_000) -> tuple[ZaqarSignals, Answers]:

@@ -93,7 +93,7 @@ class ZaqarSignals:
 
     async def read(self, call: Call, name: str) -> Uploads:
         session = self._cloud.stack_users_session(_project_of(name))
-        kept = [*kept_messages(call)]
+        kept = [*kept_messages(call, name)]
         known = {identifier for identifier, _ in kept}
         size, excess = sum(len(content or "") for _, content in kept), ""
         path = f"/queues/{segment(queue_name(name))}/messages"

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from engine.hooks.derived_tokens import TokenKeys
-from engine.types.contract import Done
+from engine.types.contract import Done, Failed
 from engine.types.software.deployed_server import (
     DeployedServer,
     ServerTransport,
@@ -105,6 +105,20 @@ async def test_a_server_without_a_name_keeps_its_generated_name() -> None:
     call = a_call(type_, {}, data=before.data, operation_key=UUID(int=7))
     after = await type_.update(call)
     assert isinstance(after, Done) and after.attributes["name"] == before.attributes["name"]
+
+
+async def test_a_queue_that_headgate_cannot_delete_stays_known_and_the_delete_fails() -> None:
+    """The operator has removed the setting too early."""
+    queue = {"container": "", "name": "server-metadata", "owner": "o", "settings": {}}
+    data = {"name": "web", "metadata_objects": [queue]}
+    type_ = type_of()
+    call = a_call(type_, {"software_config_transport": "POLL_SERVER_CFN"}, data=data)
+    updated = await type_.update(replace(call, physical_id="1"))
+    assert isinstance(updated, Done) and updated.data == data
+    failed = await type_.delete(replace(call, physical_id="1", data=updated.data))
+    assert isinstance(failed, Failed) and not failed.retry
+    assert "[resource_types.openstack.stack_users]" in failed.public_reason
+    assert isinstance(await type_.delete(replace(call, data={"name": "web"})), Done)
 
 
 @pytest.mark.parametrize(
