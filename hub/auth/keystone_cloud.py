@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from engine.errors import Unavailable
+from engine.errors import NotFound, Unavailable
 from engine.ttl_cache import TtlCache
-from engine.types.openstack.cloud import CloudAccess, StackAdmin
+from engine.types.openstack.cloud import STACK_PROJECT_MISSING, CloudAccess, StackAdmin
 from engine.types.openstack.services import Service, find_endpoint
 from hub.auth.keystone_client import CredentialRejected, IssuedToken, KeystoneClient
 from hub.auth.observation_credentials import ObservationCredentials
@@ -145,6 +145,9 @@ class KeystoneCloud:
                 domain.id, domain.username, domain.password, project
             )
         except CredentialRejected as error:
+            if project:
+                await self.stack_admin()  # raises an error if the administrator is rejected
+                raise _missing_project(project) from None
             raise Unavailable(
                 f"Keystone rejected the administrator of the domain of stack users with"
                 f" {error.status}",
@@ -158,7 +161,20 @@ class KeystoneCloud:
         self._stack_admins.keep(project, found, now + READER_TOKEN_REUSED)
         return found
 
+    def forget_stack_project(self, project: str) -> None:
+        self._stack_admins.drop(project)
+
     async def observation_token(self, credential: str, refused: str = "") -> str:
         if self._credentials is None:
             raise Unavailable("this server stores no observation credentials")
         return (await self._credentials.token(credential, refused)).token
+
+
+def _missing_project(name: str) -> NotFound:
+    return NotFound(
+        f"Keystone has no project {name} of a server, or the administrator of the domain of stack"
+        " users has no role in it",
+        place="",
+        remedy="Replace the resource that has the project.",
+        code=STACK_PROJECT_MISSING,
+    )

@@ -51,6 +51,8 @@ IDS_AT_ONCE: Final = 50
 _EXACT_DIGITS: Final = 19
 #: The code of the error of `CloudIdentity.observation_token` if the credential cannot be used.
 OBSERVATION_CREDENTIAL_REFUSED = "ObservationCredentialRefused"
+#: The code of the error of `CloudIdentity.stack_admin` if there is no such project.
+STACK_PROJECT_MISSING = "StackProjectMissing"
 #: The fields of an object with the ID of its project.
 PROJECT_FIELDS: Final = ("project_id", "tenant_id", "os-vol-tenant-attr:tenant_id")
 #: A query: values by name, or a list of values for a name that is repeated.
@@ -133,7 +135,12 @@ class CloudIdentity(Protocol):
     async def stack_admin(self, project: str = "", refused: str = "") -> StackAdmin:
         """The administrator of `CloudAccess.stack_domain`, with a token for the domain. project:
         the name of a project of the domain for which the token is instead. refused: by a service:
-        return another one."""
+        return another one. The error for a project that does not exist has the code
+        STACK_PROJECT_MISSING."""
+        ...
+
+    def forget_stack_project(self, project: str) -> None:
+        """Forget the token for this project: one that is created later has the same name."""
         ...
 
 
@@ -486,15 +493,13 @@ def segment(value: Json) -> str:
 
 def _no_token_error(doing: str, error: HeadgateError) -> CloudError:
     public = f"cannot {doing}: Keystone gave no token"
-    if error.code == OBSERVATION_CREDENTIAL_REFUSED:
+    if error.code in (OBSERVATION_CREDENTIAL_REFUSED, STACK_PROJECT_MISSING):
         public = f"cannot {doing}: {error}"
     retry = isinstance(error, Unavailable) and error.code != "Unauthorized"
     return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)
 
 
-def _document(
-    service: Service, doing: str, response: Response, *, lenient: bool = False
-) -> Json:
+def _document(service: Service, doing: str, response: Response, *, lenient: bool = False) -> Json:
     if not response.body:
         return None
     try:

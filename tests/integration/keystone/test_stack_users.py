@@ -109,6 +109,49 @@ async def test_a_repeated_create_sets_the_password(keystone: Keystone) -> None:
         assert (await log_in(keystone, again))[0] == 201
 
 
+async def test_a_create_enables_a_user_that_was_disabled(keystone: Keystone) -> None:
+    domain = await new_domain(keystone)
+    async with connected(keystone, domain) as cloud:
+        users, name = StackUsers(cloud, domain), project_name(uuid4(), uuid4())
+        user = await users.create(name, "Hg-first", "a server")
+        await keystone.admin("PATCH", f"/users/{user.id}", {"user": {"enabled": False}})
+        assert (await log_in(keystone, user))[0] == 401
+        again = await users.create(name, "Hg-second", "a server")
+        assert (again.id, (await log_in(keystone, again))[0]) == (user.id, 201)
+
+
+async def test_a_project_of_the_same_name_gets_a_token_of_its_own(keystone: Keystone) -> None:
+    domain = await new_domain(keystone)
+    async with connected(keystone, domain) as cloud, connected(keystone, domain) as other:
+        users, name = StackUsers(cloud, domain), project_name(uuid4(), uuid4())
+        for deletes in (cloud, other):  # this process, and another one
+            await users.create(name, "Hg-first", "a server")
+            before = await cloud.identity.stack_admin(name)
+            elsewhere = StackUsers(deletes, domain)
+            await elsewhere.remove_users(name)
+            await elsewhere.remove_project(name)
+            user = await users.create(name, "Hg-second", "a server")
+            token = (await cloud.identity.stack_admin(name)).token
+            assert token != before.token
+            found = await keystone.admin("GET", "/auth/tokens", **{"X-Subject-Token": token})
+            assert found["token"]["project"]["id"] == user.project_id
+
+
+async def test_a_project_that_is_gone_is_named(keystone: Keystone) -> None:
+    """Its administrator is as before, so the settings are correct."""
+    domain = await new_domain(keystone)
+    async with connected(keystone, domain) as cloud:
+        users, name = StackUsers(cloud, domain), project_name(uuid4(), uuid4())
+        await users.create(name, "Hg-first", "a server")
+        await users.remove_users(name)
+        await users.remove_project(name)
+        session = cloud.stack_users_session(name)
+        with pytest.raises(ServiceError, match=f"no project {name}") as error:
+            await session.request(IDENTITY, "GET", "/users", "read the users")
+        assert not error.value.retry and "no project" in error.value.public
+        assert "Keystone rejected" not in str(error.value)
+
+
 async def test_the_administrator_acts_in_the_project_of_a_user(keystone: Keystone) -> None:
     """Its token is kept, and replaced when a service has refused it."""
     domain = await new_domain(keystone)

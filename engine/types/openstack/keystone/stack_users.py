@@ -71,9 +71,9 @@ class StackUsers:
     async def create(
         self, project: str, password: str, described: str, *, suffix: str = ""
     ) -> StackUser:
-        """Create the project of this name and the user, or set the password of a user that an
-        interrupted create has made. suffix: what the name of the user ends with. described: what
-        has the user, for administrators of Keystone."""
+        """Create the project of this name and the user, or enable a user that exists and set its
+        password. suffix: what the name of the user ends with. described: what has the user, for
+        administrators of Keystone."""
         session = self._cloud.stack_users_session()
         domain_id, role = self._domain.id, await self._find_role(session)
         common = {"name": project, "domain_id": domain_id, "description": described}
@@ -113,6 +113,7 @@ class StackUsers:
         if found is not None:
             path = f"/projects/{segment(id_of(IDENTITY, found))}"
             await session.delete(IDENTITY, path, "delete the project of the server")
+        self._cloud.identity.forget_stack_project(name)
 
     async def _admin(self) -> str:
         """The ID of the administrator. Raises CloudError."""
@@ -140,16 +141,21 @@ class StackUsers:
     ) -> Mapping[str, Json]:
         try:
             doing = f"create the {what} of the server"
-            return await session.create(IDENTITY, f"/{what}s", what, doing, {what: fields})
+            made = await session.create(IDENTITY, f"/{what}s", what, doing, {what: fields})
         except CloudError as error:
             found = None
             if error.status == CONFLICT:
                 found = await self._find(session, what, str(fields["name"]))
             if found is None:
                 raise
+        else:
+            if what == "project":  # another process may have deleted one of this name
+                self._cloud.identity.forget_stack_project(str(fields["name"]))
+            return made
         if what == "user":
             path, doing = f"/users/{segment(id_of(IDENTITY, found))}", "set the password"
             changes = {name: fields[name] for name in ("password", "default_project_id")}
+            changes["enabled"] = True
             await session.send(IDENTITY, "PATCH", path, doing, {what: changes})
         return found
 

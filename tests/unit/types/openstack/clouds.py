@@ -48,6 +48,9 @@ class NoIdentity:
     async def observation_token(self, credential: str, refused: str = "") -> str:
         raise AssertionError("an observation credential was used")
 
+    def forget_stack_project(self, project: str) -> None:
+        raise AssertionError("a project was forgotten")
+
     async def stack_admin(self, project: str = "", refused: str = "") -> StackAdmin:
         raise AssertionError("the administrator of stack users was used")
 
