@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from engine.errors import NotFound, Unavailable
+from engine.errors import Unavailable
 from engine.ttl_cache import TtlCache
-from engine.types.openstack.cloud import STACK_PROJECT_MISSING, CloudAccess, StackAdmin
+from engine.types.openstack.cloud import CloudAccess, NoStackProject, StackAdmin
 from engine.types.openstack.services import Service, find_endpoint
 from hub.auth.keystone_client import CredentialRejected, IssuedToken, KeystoneClient
 from hub.auth.observation_credentials import ObservationCredentials
@@ -170,11 +170,9 @@ class KeystoneCloud:
         return (await self._credentials.token(credential, refused)).token
 
 
-def _missing_project(name: str) -> NotFound:
-    return NotFound(
+def _missing_project(name: str) -> NoStackProject:
+    return NoStackProject(
         f"Keystone has no project {name} of a server, or the administrator of the domain of stack"
         " users has no role in it",
-        place="",
         remedy="Replace the resource that has the project.",
-        code=STACK_PROJECT_MISSING,
     )

@@ -51,8 +51,6 @@ IDS_AT_ONCE: Final = 50
 _EXACT_DIGITS: Final = 19
 #: The code of the error of `CloudIdentity.observation_token` if the credential cannot be used.
 OBSERVATION_CREDENTIAL_REFUSED = "ObservationCredentialRefused"
-#: The code of the error of `CloudIdentity.stack_admin` if there is no such project.
-STACK_PROJECT_MISSING = "StackProjectMissing"
 #: The fields of an object with the ID of its project.
 PROJECT_FIELDS: Final = ("project_id", "tenant_id", "os-vol-tenant-attr:tenant_id")
 #: A query: values by name, or a list of values for a name that is repeated.
@@ -81,6 +79,10 @@ class CloudAccess:
     reader_id: str = ""
     reader_secret: str = field(default="", repr=False)
     stack_domain: StackDomain | None = None
+
+
+class NoStackProject(HeadgateError):
+    """The domain of stack users has no such project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,7 @@ class CloudIdentity(Protocol):
     async def stack_admin(self, project: str = "", refused: str = "") -> StackAdmin:
         """The administrator of `CloudAccess.stack_domain`, with a token for the domain. project:
         the name of a project of the domain for which the token is instead. refused: by a service:
-        return another one. The error for a project that does not exist has the code
-        STACK_PROJECT_MISSING."""
+        return another one. Raises NoStackProject for a project that does not exist."""
         ...
 
     def forget_stack_project(self, project: str) -> None:
@@ -493,7 +494,7 @@ def segment(value: Json) -> str:
 
 def _no_token_error(doing: str, error: HeadgateError) -> CloudError:
     public = f"cannot {doing}: Keystone gave no token"
-    if error.code in (OBSERVATION_CREDENTIAL_REFUSED, STACK_PROJECT_MISSING):
+    if error.code == OBSERVATION_CREDENTIAL_REFUSED or isinstance(error, NoStackProject):
         public = f"cannot {doing}: {error}"
     retry = isinstance(error, Unavailable) and error.code != "Unauthorized"
     return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)
