@@ -402,6 +402,10 @@ async def test_a_read_is_bounded_and_says_so() -> None:
     signals, _ = signals_with(a_page(*big))
     found = await signals.read(call, object_name(call, ZAQAR))
     assert len(found.contents) == 16 and "bytes of signals" in found.excess
+    for body in (" " * 65_537, "é" * 32_700):  # too long to be kept; two bytes a character
+        signals, _ = signals_with(a_page(*((f"m{number}", body) for number in range(20))))
+        found = await signals.read(call, object_name(call, ZAQAR))
+        assert len(found.contents) < 17 and "bytes of signals" in found.excess
 
 
 async def test_a_missing_queue_has_no_messages() -> None:

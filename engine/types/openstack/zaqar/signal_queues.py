@@ -95,7 +95,7 @@ class ZaqarSignals:
         session = self._cloud.stack_users_session(_project_of(name))
         kept = [*kept_messages(call, name)]
         known = {identifier for identifier, _ in kept}
-        size, excess = sum(len(content or "") for _, content in kept), ""
+        size, excess = sum(_size_of(content) for _, content in kept), ""
         path = f"/queues/{segment(queue_name(name))}/messages"
         try:
             pages = session.pages(MESSAGING, path, "messages", _ALL, page=0, lenient=True)
@@ -104,7 +104,7 @@ class ZaqarSignals:
                     if one.get("id") in known or excess:
                         continue
                     content = _content(one.get("body"))
-                    size += len(content or "")
+                    size += _size_of(content)
                     if excess := self._excess(len(kept) + 1, size):
                         break
                     kept.append([str(one.get("id")), content])
@@ -163,6 +163,11 @@ def _content(body: Json) -> str | None:
         return content if len(content.encode()) <= MAX_BYTES else None
     except (ValueError, RecursionError):
         return _NOT_JSON
+
+
+def _size_of(content: str | None) -> int:
+    """What a message counts; None: it is longer than `MAX_BYTES`."""
+    return MAX_BYTES + 1 if content is None else len(content.encode())
 
 
 def _as_json(body: Json) -> str:
