@@ -32,6 +32,15 @@ def replace_nul(value: Json) -> Json:
     return value
 
 
+def decode_json(body: bytes) -> Json:
+    """The JSON of another service, without NUL. Raises ValueError, also if it has so many levels
+    that it cannot be processed."""
+    try:
+        return replace_nul(orjson.loads(body))
+    except RecursionError:
+        raise ValueError("it has too many levels") from None
+
+
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     """Mask the secrets in a text, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):

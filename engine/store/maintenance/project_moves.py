@@ -181,7 +181,7 @@ delete from moving_row
        select source_table, number from moving_row where project = $1
         order by source_table, number limit $2)
 """
-EMPTY_SCHEMA = "update moving_schema set filled = false where project = $1"
+SET_NOT_FILLED = "update moving_schema set filled = false where project = $1"
 READ_POSITION = "select position from outbox_cursor"
 HAS_ROWS = """
 select exists (select from moving_row where project = $1)
@@ -345,7 +345,7 @@ async def restore_rows(conn: Connection, project: str) -> None:
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
         await conn.execute(END_MOVE, project, timeout=LONG)
-        await conn.execute(EMPTY_SCHEMA, project)
+        await conn.execute(SET_NOT_FILLED, project)
         for table in reversed([*MOVED]):
             await conn.execute(RESTORE[table], project, timeout=LONG)
         while await delete_page(conn, project):

@@ -6,15 +6,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
-import orjson
-
 from engine.types.contract import Call, Done, Outcome, Wait
 from engine.types.http.json_paths import first_value, is_path
 from engine.types.http.requests import fill_text
 from engine.types.http.schema import DEFAULT_INTERVAL
 from engine.types.http_client import BUSY, Response, ServiceError, throttling
 from engine.types.operation_outcomes import next_poll
-from engine.types.text_cleaning import as_text, decode_text, replace_nul
+from engine.types.text_cleaning import as_text, decode_json, decode_text
 from engine.words import Json
 
 
@@ -143,8 +141,8 @@ def parse_json(name: str, answer: Response) -> Json:
     if not answer.body.strip():
         return None
     try:
-        return replace_nul(orjson.loads(answer.body))
-    except orjson.JSONDecodeError as error:
+        return decode_json(answer.body)
+    except ValueError as error:
         raise ServiceError(
             f"{name}: the response is not valid JSON: {error}",
             status=answer.status,

@@ -35,7 +35,7 @@ from engine.types.openstack.service_errors import (
     read_error,
 )
 from engine.types.openstack.services import Service
-from engine.types.text_cleaning import replace_nul
+from engine.types.text_cleaning import decode_json, replace_nul
 from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -504,8 +504,8 @@ def _document(service: Service, doing: str, response: Response, *, lenient: bool
     if not response.body:
         return None
     try:
-        return replace_nul(orjson.loads(response.body))
-    except orjson.JSONDecodeError:
+        return decode_json(response.body)
+    except ValueError:
         try:
             if lenient:
                 return replace_nul(json.loads(response.body, parse_int=_integer))

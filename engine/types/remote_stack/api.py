@@ -20,7 +20,7 @@ from engine.types.http_client import (
     ServiceError,
     throttling,
 )
-from engine.types.text_cleaning import decode_text, replace_nul
+from engine.types.text_cleaning import decode_json, decode_text, replace_nul
 from engine.words import Json
 
 CONSTRAINT = "headgate.region"
@@ -317,8 +317,8 @@ def _message(answer: Response) -> str:
 
 def _json(answer: Response) -> Mapping[str, Json]:
     try:
-        document = replace_nul(orjson.loads(answer.body))
-    except orjson.JSONDecodeError:
+        document = decode_json(answer.body)
+    except ValueError:
         document = None
     if not isinstance(document, dict):
         reason = "the endpoint's response is not a JSON object; is it an Orchestration API?"

@@ -1,1 +1,1 @@
-"""The commands, by the words that call them."""
+"""The commands, by the words that call them, and what only commands use."""

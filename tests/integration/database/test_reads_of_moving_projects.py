@@ -288,7 +288,7 @@ class HeldReads:
         monkeypatch.setattr(Reads, "find_stack", held)
 
 
-#: The point at which a read begins, and the one at which it goes on; "": before the move.
+#: The point at which a read begins, and the one at which it continues; "": before the move.
 SPANS = [
     ("", "move.taken"), ("", "move.deleted"), ("move.announced", "move.taken"),
     ("move.closed", "move.taken"), ("move.taken", "move.arrived"),

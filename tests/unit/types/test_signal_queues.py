@@ -386,7 +386,8 @@ async def test_a_message_that_is_not_json_is_invalid_and_those_beside_it_count(r
 
 async def test_an_answer_that_is_no_document_is_an_error() -> None:
     call = the_call()
-    for body in (b"<html>", b'{"messages":[', b"[" * 100_000):
+    deep = b"[" * 1_000 + b"]" * 1_000
+    for body in (b"<html>", b'{"messages":[', b"[" * 100_000, deep):
         signals, _ = signals_with(Response(200, {}, body))
         with pytest.raises(ServiceError, match="with no JSON"):
             await signals.read(call, object_name(call, ZAQAR))
