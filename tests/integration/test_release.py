@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.release import UPGRADE_NOTES
+
 ROOT = Path(__file__).parents[2]
 #: Git settings that do not depend on the machine.
 GIT = {
@@ -25,7 +27,8 @@ def clone(tmp_path: Path) -> Path:
     for folder in ("engine", "tools"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / folder, origin / folder, ignore=ignored)
-    for name in ("CHANGELOG.md", "Makefile", "pyproject.toml"):
+    (origin / UPGRADE_NOTES).parent.mkdir(parents=True)
+    for name in ("CHANGELOG.md", "Makefile", "pyproject.toml", UPGRADE_NOTES):
         shutil.copy(ROOT / name, origin / name)
     (origin / ".gitignore").write_text("__pycache__\n")
     git(origin, "init", "--quiet")
@@ -63,6 +66,9 @@ def prepare(clone: Path, version: str) -> None:
     project.write_text(text)
     heading = f"## [Unreleased]\n\n## [{version}] - 2026-01-31\n\n- A change.\n"
     changelog.write_text(changelog.read_text().replace("## [Unreleased]\n", heading, 1))
+    notes, next_release = clone / UPGRADE_NOTES, "## The next release\n"
+    text = notes.read_text().replace(next_release, f"{next_release}\n## {version}\n", 1)
+    notes.write_text(text)
     subprocess.run(
         [sys.executable, "-m", "tools.record_routines"], cwd=clone, check=True, timeout=60
     )

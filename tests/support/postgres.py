@@ -21,6 +21,9 @@ from engine.store.embedded.server import DATABASE, EmbeddedServer
 from engine.store.schema.upgrade import migrate
 
 TEMPLATE = "headgate_template"
+#: For the template: the only table that has more than 50 rows in a new database. PostgreSQL
+#: analyses such a table after a minute, and tests without statistics would find some.
+NOT_ANALYSED = "alter table migration set (autovacuum_enabled = false)"
 
 #: The programs of the oldest supported version, as Debian 12 installs them.
 OLDEST_BINARIES = Path("/usr/lib/postgresql/15/bin")
@@ -57,8 +60,9 @@ class TestServer:
                 await connection.execute(f"drop database {name} with (force)")
 
     @asynccontextmanager
-    async def administer(self) -> AsyncIterator[asyncpg.Connection]:
-        connection = await asyncpg.connect(self.url, timeout=10, command_timeout=30)
+    async def administer(self, database: str = DATABASE) -> AsyncIterator[asyncpg.Connection]:
+        url = self.url_of(database)
+        connection = await asyncpg.connect(url, timeout=10, command_timeout=30)
         try:
             yield connection
         finally:
@@ -117,6 +121,8 @@ async def running_server(binaries: Path | None = None) -> AsyncIterator[TestServ
             async with server.administer() as connection:
                 await connection.execute(f"create database {TEMPLATE}")
             await migrate(server.url_of(TEMPLATE))
+            async with server.administer(TEMPLATE) as connection:
+                await connection.execute(NOT_ANALYSED)
             yield server
         finally:
             await embedded.stop()
