@@ -25,12 +25,14 @@ from hub.validation_messages import describe
 ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
 #: Bytes that are read from a client that is not authenticated. The longest sign-in fits.
 UNAUTHENTICATED_BODY = 8_192
-#: Levels of a body. orjson writes some 250, and responses add levels around the body.
+#: Levels of a document that orjson writes.
+WRITABLE_DEPTH = 254
+#: Levels of a body. Responses add levels around it.
 MAX_DEPTH = 200
 #: Keys of a body with the documents of a stack, in which integers stay exact.
 TEMPLATE_KEYS = ("template", "environment", "parameters")
 Row = TypeVar("Row")
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % LONG_DIGITS)
+_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _DAY: Final = re.compile(r"(?:19|[2-8]\d)\d\d-\d\d-\d\d", re.ASCII)
 MARKER_REMEDY: Final = "Send `next` of the last page."
 #: A name or address with an optional port.
@@ -307,7 +309,7 @@ async def body_of(request: web.Request, *, nullable: bool = False) -> dict[str, 
         raise invalid("", "the body is not a JSON object", "Send a JSON object.")
     if b"\\u0000" in raw and (place := nul_in(body)) is not None:
         raise invalid(place, "text with a NUL character cannot be stored", "Leave it out.")
-    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deep(body):
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and is_deep(body):
         reason = f"the body is nested more than {MAX_DEPTH} levels deep"
         raise invalid("", reason, "Reduce the nesting.")
     if (place := too_large_number(raw, body)) is not None:
@@ -315,19 +317,15 @@ async def body_of(request: web.Request, *, nullable: bool = False) -> dict[str, 
     return body
 
 
-def _is_deep(document: Json) -> bool:
+def is_deep(document: Json) -> bool:
     """Whether it has more than `MAX_DEPTH` levels."""
-    level = [document]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for one in level
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
+    for _ in range(WRITABLE_DEPTH - MAX_DEPTH):
+        document = [document]
+    try:
+        orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return True
+    return False
 
 
 def nul_in(body: Json) -> str | None:
@@ -347,7 +345,7 @@ class _TooLargeNumber:
 def too_large_number(raw: bytes, body: Mapping[str, Json]) -> str | None:
     """The place of the first integer that is too long to store, and that orjson therefore read as
     a float. raw: the text of the body."""
-    if body.keys().isdisjoint(TEMPLATE_KEYS) or not _LONG_NUMBER.search(raw):
+    if body.keys().isdisjoint(TEMPLATE_KEYS) or b"0" * LONG_DIGITS not in raw.translate(_ZEROS):
         return None
     exact = json.loads(raw, parse_int=_integer)
     documents = {name: exact[name] for name in TEMPLATE_KEYS if name in exact}

@@ -55,39 +55,44 @@ class ConditionFilter:
 
     def select(self, body: ResourceBody) -> EnabledResource | None:
         """Return the enabled resource; None if its condition is false. Raises LimitReached."""
-        dialect = self.conditions.version.dialect
-        place = body.place_in(dialect.resources)
-        use = TypeUse(body.name, body.type, place, f"{place}.{dialect.type}")
         is_on: bool | None = True
         if body.condition is not None:
+            dialect = self.conditions.version.dialect
+            place = body.place_in(dialect.resources)
             is_on = self.conditions.holds(body.condition, f"{place}.{dialect.condition}")
         if is_on is False:
             return None
-        enabled = self._resolve_type(body, use)
+        enabled = self._resolve_type(body)
         if is_on is None:
             enabled.decided, enabled.findings = False, Findings()
         return enabled
 
-    def _resolve_type(self, body: ResourceBody, use: TypeUse) -> EnabledResource:
+    def _resolve_type(self, body: ResourceBody) -> EnabledResource:
         wrong = Findings()
         try:
             found = self._find(body)
         except CircularAlias as circle:
-            wrong.add(use.of_type, f"Circular aliases: {circle}", CIRCLE_REMEDY)
+            wrong.add(self._use_of(body).of_type, f"Circular aliases: {circle}", CIRCLE_REMEDY)
             return EnabledResource(body, body.type, None, findings=wrong)
         if found is None:
-            self._report_unknown(use, wrong)
+            self._report_unknown(self._use_of(body), wrong)
             return EnabledResource(body, body.type, None, findings=wrong)
         if not is_template_file(found.type):
             registry = self.environment.registry
             schema = with_member_attributes(self.types[found.type], body, registry, self.types)
             if found.type == SWITCHED_OFF and body.properties:
-                self._warn_of_properties(body, use, wrong)
+                self._warn_of_properties(body, self._use_of(body), wrong)
             return EnabledResource(body, found.type, schema, findings=wrong)
+        use = self._use_of(body)
         kind = self.nesting.open_template(found, use, self.environment, self.types, wrong)
         if kind is not None:
             self.nesting.check_facade(kind, found, use, self.environment, self.types, wrong)
         return EnabledResource(body, found.type, kind.schema if kind else None, kind, wrong)
+
+    def _use_of(self, body: ResourceBody) -> TypeUse:
+        dialect = self.conditions.version.dialect
+        place = body.place_in(dialect.resources)
+        return TypeUse(body.name, body.type, place, f"{place}.{dialect.type}")
 
     def _warn_of_properties(self, body: ResourceBody, use: TypeUse, wrong: Findings) -> None:
         """Warn of properties of a resource that the environment switches off."""

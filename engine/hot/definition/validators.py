@@ -63,14 +63,14 @@ def _collect(
 def _stack_requests(
     definition: StackDefinition, types: Mapping[str, TypeSchema], validators: Collection[str]
 ) -> list[ValidationRequest]:
-    validated: dict[str, bool] = {}
+    validated = _validated_types(definition, types, validators)
     return [
         *_parameter_requests(definition, validators),
         *(
             question
             for name, resource in definition.resources.items()
-            if isinstance(resource.properties, dict)
-            and _may_have_validators(definition, types, resource, validators, validated)
+            if (resource.type in validated or name in definition.nested)
+            and isinstance(resource.properties, dict)
             for question in _field_requests(
                 _fields(definition, types, resource),
                 resource.properties,
@@ -87,21 +87,17 @@ def _stack_requests(
     ]
 
 
-def _may_have_validators(
-    definition: StackDefinition,
-    types: Mapping[str, TypeSchema],
-    resource: ResourceDefinition,
-    validators: Collection[str],
-    known: dict[str, bool],
-) -> bool:
-    """Return whether any property of a resource's type has a validator. known: results by type."""
-    if resource.name in definition.nested:
-        return True
-    found = known.get(resource.type)
-    if found is None:
-        fields = _fields(definition, types, resource).values()
-        found = known[resource.type] = any(_has_validator(one, validators) for one in fields)
-    return found
+def _validated_types(
+    definition: StackDefinition, types: Mapping[str, TypeSchema], validators: Collection[str]
+) -> set[str]:
+    """Return the types of the resources of which a property has a validator. Those of nested
+    templates are not among them."""
+    return {
+        kind
+        for kind in {resource.type for resource in definition.resources.values()}
+        if (schema := types.get(kind)) is not None
+        and any(_has_validator(one, validators) for one in schema.properties.values())
+    }
 
 
 def _has_validator(property_: Property, validators: Collection[str]) -> bool:

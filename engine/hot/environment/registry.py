@@ -121,6 +121,8 @@ class ResourceRegistry:
     def own_name(self, resource: str) -> str | None:
         """Return the name by which the registry has entries for this resource; None: it has none.
         `web-a` and `web` mean `web["a"]`, too, if there are none for that."""
+        if not self.by_resource:
+            return None
         names = (resource, *other_names(resource))
         return next((one for one in names if one in self.by_resource), None)
 

@@ -121,28 +121,33 @@ async def read_current_state(
     """
     wanted = blueprint.definition.resources
     plain = await read_settled(conn, stack_id)
-    settled = {
-        name
-        for name, digest in plain.digests.items()
-        if name in wanted and wanted[name].digest == digest
-    }
-    settled -= {*also, *_with_update_hooks(blueprint)}
-    settled -= {name for name, one in wanted.items() if one.reads_data}
-    reads = {name: one.reads for name, one in wanted.items() if one.reads}
-    changed = downstream(reads, wanted.keys() - settled)
+    changed = _changed_resources(blueprint, plain.digests, also)
     required = {one for name in changed for one in wanted[name].requires}
-    gone = plain.digests.keys() - wanted.keys()
+    gone = {name for name in plain.digests if name not in wanted}
     rows = await read_concerned(conn, stack_id, changed | required | gone, plain)
     live = await live_breakpoints(conn, stack_id)
     nested = await _read_matchable(conn, stack_id, blueprint)
     return CurrentState(
         rows,
-        frozenset(settled - changed - required),
+        frozenset(wanted).difference(changed, required),
         plain.has_rules,
         live,
         nested,
         plain.has_labels,
     )
+
+
+def _changed_resources(
+    blueprint: Blueprint, digests: Mapping[str, str], also: Collection[str]
+) -> set[str]:
+    """Names of the resources that need a change, and of those that read one of them, directly or
+    not. digests: of the resources that are complete. also: see `read_current_state`."""
+    wanted = blueprint.definition.resources
+    changed = {
+        name for name, one in wanted.items() if one.reads_data or digests.get(name) != one.digest
+    }
+    changed.update(name for name in (*also, *_with_update_hooks(blueprint)) if name in wanted)
+    return downstream({name: one.reads for name, one in wanted.items() if one.reads}, changed)
 
 
 async def read_whole_state(conn: Connection, stack_id: UUID, blueprint: Blueprint) -> CurrentState:

@@ -1,12 +1,13 @@
-"""Values in bodies that cannot be stored: large numbers and NUL characters."""
+"""Bodies that cannot be stored: large numbers, NUL characters and many levels."""
 
 import json
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
 from engine.words import Json
-from hub.api.request_validation import nul_in, too_large_number
+from hub.api.request_validation import MAX_DEPTH, is_deep, nul_in, too_large_number
 
 LARGE = 123456789012345678901234567890
 
@@ -16,6 +17,7 @@ LARGE = 123456789012345678901234567890
     [
         ({"template": {"a": [1, {"b": LARGE}]}}, "template.a[1].b"),
         ({"parameters": {"p": -LARGE}}, "parameters.p"),
+        ({"template": {"a": -(10**19 - 1)}}, "template.a"),
         ({"environment": {"parameters": {"p": 2**64}}}, "environment.parameters.p"),
         ({"template": {"a": 2**64 - 1, "b": -(2**63), "c": str(LARGE), "d": 1e30}}, None),
         ({"alarm": LARGE}, None),
@@ -52,3 +54,13 @@ def test_many_values_below_a_long_key_need_little_memory(last: Json) -> None:
         tracemalloc.stop()
     assert found is not None and found.endswith("[20000]")
     assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("innermost", [{}, [], {"a": 1}, [1]], ids=json.dumps)
+@pytest.mark.parametrize("wrap", [lambda one: {"a": one}, lambda one: [one]], ids=["map", "list"])
+def test_a_body_has_at_most_so_many_levels(wrap: Callable[[Json], Json], innermost: Json) -> None:
+    body = innermost
+    for _ in range(MAX_DEPTH - 1):
+        body = wrap(body)
+    assert not is_deep(body)
+    assert is_deep({"also": 1, "body": body})
