@@ -70,10 +70,11 @@ class ReadPlace:
 @dataclass(frozen=True, slots=True)
 class ReadPlaces:
     """Where all projects are read, each in one of the places. version: see `ReadPlace`; of each
-    cell."""
+    cell. away: the names of the cells that have more projects, which cannot be read now."""
 
     cells: Sequence[Cell]
     version: Mapping[str, object]
+    away: Sequence[str]
 
 
 class Cells(Protocol):
@@ -92,7 +93,7 @@ class Cells(Protocol):
         ...
 
     async def locate_all(self) -> ReadPlaces:
-        """Where to read all projects. Cells that are away are missing."""
+        """Where to read all projects. Cells that are away are named."""
         ...
 
     async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
@@ -141,7 +142,7 @@ class OneDatabase:
         return True
 
     async def locate_all(self) -> ReadPlaces:
-        return ReadPlaces(self.reachable(), {})
+        return ReadPlaces(self.reachable(), {}, ())
 
     async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
         return True
@@ -268,14 +269,14 @@ def in_any_cell(
 
 @dataclass(frozen=True, slots=True)
 class CellAnswers(Generic[T]):
-    """What the places returned, and the names of the cells that did not respond."""
+    """What the places returned, and the names of the cells of which something is missing."""
 
     results: Sequence[T]
     away: Sequence[str]
 
 
 async def read_all(
-    cells: Cells, places: ReadPlaces, read: Callable[[AppContext], Awaitable[T]]
+    places: ReadPlaces, read: Callable[[AppContext], Awaitable[T]]
 ) -> CellAnswers[T]:
     """Read in all places at once. Cells that do not answer in time are away. If there is only one
     database, raises the errors of `read`."""
@@ -290,8 +291,4 @@ async def read_all(
 
     answers = await asyncio.gather(*map(of_cell, places.cells))
     silent = {cell.name for cell, one in zip(places.cells, answers, strict=True) if one is None}
-    if places.version:
-        silent |= {one.name for one in cells.reachable()} - {*places.version}
-    return CellAnswers(
-        [one for one in answers if one is not None], sorted({*cells.away(), *silent})
-    )
+    return CellAnswers([one for one in answers if one is not None], sorted({*places.away, *silent}))

@@ -35,7 +35,15 @@ from engine.words import MoveState
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
 from hub.api.cell_search import find_in_cells, wait_for_cell
-from hub.api.cells import PLACE, Cell, ReadPlace, ReadPlaces, refuse_moving, unavailable
+from hub.api.cells import (
+    PLACE,
+    Cell,
+    ReadPlace,
+    ReadPlaces,
+    naming_cell,
+    refuse_moving,
+    unavailable,
+)
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.auth.sessions import Sessions
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
@@ -201,19 +209,24 @@ class ServedCells:
         return place.version == _versions(states)
 
     async def locate_all(self) -> ReadPlaces:
-        cells, moves = [*self.reachable()], dict[str, Mapping[str, MoveRecord]]()
-        for cell, noted in zip(cells, await self._note_all(cells), strict=True):
+        reachable, moves = self.reachable(), dict[str, Mapping[str, MoveRecord]]()
+        for cell, noted in zip(reachable, await self._note_all(reachable), strict=True):
             if noted is not None:
                 moves[cell.name] = noted
-        cells = [one for one in cells if one.name in moves]
+        left: list[tuple[str, MoveRecord]] = []
         for name, states in moves.items():
             for project, one in states.items():
                 if one.state is MoveState.TAKEN and one.filled:
                     known = {other: of[project] for other, of in moves.items() if project in of}
                     if one.moving_to in moves and self._moving_from(known) == (name, one):
-                        cells.append(await self._reader_of(name, one))
-        version = {name: _versions(states) for name, states in moves.items()}
-        return ReadPlaces(cells, version)
+                        left.append((name, one))
+        readers = await asyncio.gather(*(self._reader_in_time(*one) for one in left))
+        unread = {name for (name, _), one in zip(left, readers, strict=True) if one is None}
+        return ReadPlaces(
+            [*(one for one in reachable if one.name in moves), *filter(None, readers)],
+            {name: _versions(states) for name, states in moves.items()},
+            [name for name in self.states if name not in moves or name in unread],
+        )
 
     async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
         cells = [one for one in self.reachable() if one.name in {*places.version} - {*away}]
@@ -255,7 +268,15 @@ class ServedCells:
             return cell
         if readers is None:
             raise unavailable([name])
-        return await readers.cell_of(record.schema)
+        with naming_cell(name):
+            return await readers.cell_of(record.schema)
+
+    async def _reader_in_time(self, name: str, record: MoveRecord) -> Cell | None:
+        """As `_reader_of`; None: the cell accepts no connection in time."""
+        try:
+            return await wait_for_cell(self._reader_of(name, record), READ_TIMEOUT)
+        except (Unavailable, TimeoutError):
+            return None
 
     async def _refresh(self, name: str, *, always: bool = False) -> None:
         """Read the moves of a cell if they were read too long ago: a project can have left it

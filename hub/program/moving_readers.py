@@ -4,12 +4,18 @@ as the rows of the project are in a schema of their own (ADR 16)."""
 import asyncio
 from dataclasses import dataclass
 
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import Unavailable
 from engine.store.database import Database
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.moving_schemas import open_schema
 from hub.api.cells import Cell
 from hub.program.cell_services import make_moving_cell
 from hub.program.loops import Loops
+
+log: FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,13 @@ class MovingReaders:
             reader = self._opened.get(schema)
             if reader is None:
                 connector = self._loops.database.connector
-                database = await open_schema(connector, schema, self._keyring)
+                try:
+                    database = await open_schema(connector, schema, self._keyring)
+                except Unavailable as error:
+                    log.warning(
+                        "cell.moving_project_unread", cell=self._cell.name, reason=str(error)
+                    )
+                    raise
                 cell = make_moving_cell(self._cell, self._loops, database)
                 reader = self._opened[schema] = _Reader(database, cell)
         return reader.cell

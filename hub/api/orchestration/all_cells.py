@@ -32,7 +32,7 @@ def incomplete(things: str, away: Sequence[str]) -> Finding:
     """The warning of a list that lacks the items of cells. things: their plural."""
     return Finding(
         PLACE,
-        f"the list has no {things} of these cells, which are not available: {', '.join(away)}",
+        f"the list lacks {things} of these cells, which are not available: {', '.join(away)}",
         "Send the request again later.",
         "CellUnavailable",
     )
@@ -52,7 +52,7 @@ async def read_all_stacks(cells: Cells, selected: StackFilter) -> tuple[StackPag
     for _ in range(READ_ATTEMPTS):
         places = await cells.locate_all()
         try:
-            page = await _read(cells, places, selected)
+            page = await _read(places, selected)
         except Exception:
             # The rows of a project that has moved are deleted.
             if await cells.are_current(places, ()):
@@ -63,17 +63,13 @@ async def read_all_stacks(cells: Cells, selected: StackFilter) -> tuple[StackPag
     raise refuse_moving("")
 
 
-async def _read(
-    cells: Cells, places: ReadPlaces, selected: StackFilter
-) -> tuple[StackPage, Sequence[str]]:
+async def _read(places: ReadPlaces, selected: StackFilter) -> tuple[StackPage, Sequence[str]]:
     if selected.marker is not None:
-        after = await _find(cells, places, selected.marker)
+        after = await _find(places, selected.marker)
         if after is None:
             return StackPage([], None), ()
         selected = replace(selected, marker=None, after=after)
-    answers = await read_all(
-        cells, places, lambda one: one.engine.reads.list_stacks(None, selected)
-    )
+    answers = await read_all(places, lambda one: one.engine.reads.list_stacks(None, selected))
     if not answers.results:
         raise unavailable(answers.away)
     pages = answers.results
@@ -87,13 +83,13 @@ async def _read(
     return StackPage(stacks[: selected.limit], total), answers.away
 
 
-async def _find(cells: Cells, places: ReadPlaces, stack_id: UUID) -> StackPosition | None:
+async def _find(places: ReadPlaces, stack_id: UUID) -> StackPosition | None:
     """The position of a marker. None: no cell has it."""
 
     async def read(one: AppContext) -> tuple[StackPosition | None]:
         return (await one.engine.reads.stack_position(stack_id),)
 
-    answers = await read_all(cells, places, read)
+    answers = await read_all(places, read)
     found = [position for (position,) in answers.results if position is not None]
     if not found and answers.away:
         raise unavailable(answers.away)

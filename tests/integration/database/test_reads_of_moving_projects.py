@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -236,6 +236,46 @@ async def test_no_read_fails_or_finds_a_part_during_a_whole_move(
     assert (await moving).code == 0, moving.result()
     assert min(counts) > 10
     assert [await one() for one in reads] == expected
+
+
+@asynccontextmanager
+async def without_new_connections(cells: TwoCells) -> AsyncIterator[None]:
+    """The database of the cell a accepts none; those that are open work."""
+    first, second = await connect(cells.urls[0]), await connect(cells.urls[1])
+    name = await first.fetchval("select quote_ident(current_database())")
+    await first.close()
+    try:
+        await second.execute(f"alter database {name} with allow_connections false")
+        yield
+    finally:
+        await second.execute(f"alter database {name} with allow_connections true")
+        await second.close()
+
+
+async def test_a_moving_project_that_cannot_be_read_makes_no_other_unavailable(
+    cells: TwoCells, short_notice: None
+) -> None:
+    """Lists of all projects have the others, and name the cell."""
+    http, other, of_b = cells.http, of_project(cells.http, OTHER_IN_A), of_project(cells.http, IN_B)
+    await http.create("moving", {})
+    await other.create("beside", {})
+    await of_b.create("other", {})
+    await move_until(cells, "move.taken")
+    async with without_new_connections(cells):
+        for client in (other, of_b):
+            page = await read(client, "/stacks?global_tenant=true")
+            assert sorted(one["stack_name"] for one in page["stacks"]) == ["beside", "other"]
+            (warning,) = page["warnings"]
+            assert warning["code"] == "CellUnavailable"
+            assert "not available: a." in warning["message"]
+        refused = await read(http, "/stacks", status=503)
+        assert refused["error"]["type"] == "CellUnavailable"
+        assert 'the cell "a" is not available' in refused["error"]["message"]
+        assert await names_of(other, "/stacks") == ["beside"]
+    page = await read(http, "/stacks?global_tenant=true")
+    assert len(page["stacks"]) == 3 and "warnings" not in page
+    await cells.move()
+    assert await names_of(http, "/stacks?global_tenant=true") == ["beside", "moving", "other"]
 
 
 async def pages(http: Http, query: str) -> list[str]:
