@@ -45,7 +45,6 @@ UNCHECKED: tuple[Route, ...] = (
     *oidc.CALLBACK_ROUTES,
 )
 CHECKED: tuple[Route, ...] = (
-    *hooks.ROUTES,
     *breakpoints.ROUTES,
     *audit_log.ROUTES,
     *subscriptions.ROUTES,
@@ -77,4 +76,6 @@ def _with_checked_queries(routes: Sequence[Route]) -> tuple[Route, ...]:
     )
 
 
-ROUTES = (*UNCHECKED, *_with_checked_queries(CHECKED))
+#: Hooks, which programs list and answer all the time.
+HOOK_ROUTES = _with_checked_queries(hooks.ROUTES)
+ROUTES = (*UNCHECKED, *HOOK_ROUTES, *_with_checked_queries(CHECKED))
