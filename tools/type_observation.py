@@ -67,6 +67,7 @@ def _key(one: ResourceType, number: int) -> str | None:
         now=datetime(2026, 1, 1, tzinfo=UTC),
         properties={},
         physical_id=f"id/{number}",
+        data={"owner": "user"},  # of key pairs
         observation_credential="credential",
     )
     key: str | None = other.observation_key(call)

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from engine.hot.expressions.masking import MASK
 from tests.openstack.cloud import OpenStack, Project
+from tests.openstack.observations import drift_of, observing
 from tests.openstack.stacks import (
     admin_run,
     create,
@@ -20,9 +21,10 @@ from tests.openstack.stacks import (
     server,
     update,
 )
+from tests.support.changes import observed
 from tests.support.program import Program
 
-__all__ = ["admin_run", "run"]  # fixtures
+__all__ = ["admin_run", "observing", "run"]  # fixtures
 Json = Any
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f test"
 
@@ -95,6 +97,95 @@ async def test_a_flavor(admin_run: Program, openstack: OpenStack) -> None:
     assert [one["tenant_id"] for one in access] == [admin_run.project]
     await delete(admin_run)
     assert compute.find_flavor(names["name"]) is None
+
+
+async def test_drift_is_observed_and_repaired(
+    observing: Program, openstack: OpenStack, project: Project
+) -> None:
+    """With the operator's reader. The flavors belong to an administrator, who makes the change."""
+    flavor = {"ram": 64, "vcpus": 1, "extra_specs": {"hw:cpu_policy": "shared"}}
+    group = {"type": "OS::Nova::ServerGroup", "properties": {"policies": ["affinity"]}}
+    resources = {
+        "kept": key_pair(name="kept"),
+        "lost": key_pair(name="lost"),
+        "other": key_pair(name="other", public_key=PUBLIC_KEY),
+        "group": group,
+        "lost_group": group,
+        "public": {"type": "OS::Nova::Flavor", "properties": flavor},
+        "private": {"type": "OS::Nova::Flavor", "properties": {**flavor, "is_public": False}},
+        "lost_flavor": {"type": "OS::Nova::Flavor", "properties": {**flavor, "is_public": False}},
+    }
+    user = project.connect(project.add_user(("admin", "member")))
+    observing.session.headers["X-Auth-Token"] = str(user.auth_token)
+    await create(observing, resources)
+    assert await drift_of(observing) == {}
+    assert (await observed(observing))["observable_resources"] == len(resources)
+    listed = await observing.resources("s")
+    ids = {name: one["physical_resource_id"] for name, one in listed.items()}
+    compute: Any = user.compute
+    compute.delete_keypair("lost")
+    compute.delete_keypair("other")
+    compute.create_keypair(name="other", public_key=PUBLIC_KEY.replace("AIAAB", "AIAAC"))
+    compute.delete_server_group(ids["lost_group"])
+    compute.create_flavor_extra_specs(ids["public"], {"hw:mem_page_size": "small"})
+    compute.delete_flavor_extra_specs_property(ids["private"], "hw:cpu_policy")
+    compute.delete_flavor(ids["lost_flavor"])
+    changes = {
+        "lost": ("missing", []),
+        "other": ("changed", ["public_key"]),
+        "lost_group": ("missing", []),
+        "public": ("changed", ["extra_specs"]),
+        "private": ("changed", ["extra_specs"]),
+        "lost_flavor": ("missing", []),
+    }
+    assert await drift_of(observing) == changes
+    compute.delete_keypair("other")
+    assert (await drift_of(observing))["other"] == ("missing", [])
+    await update(observing, resources, converge=True)
+    assert await drift_of(observing) == {}
+    found = await observing.resources("s")
+    kept = {name for name, one in found.items() if one["physical_resource_id"] == ids[name]}
+    assert kept == {"kept", "lost", "other", "group", "public", "private"}
+    assert compute.get_keypair("other").public_key == PUBLIC_KEY
+    specs = compute.find_flavor(ids["private"], get_extra_specs=True).extra_specs
+    assert specs == {"hw:cpu_policy": "shared"}
+    await delete(observing)
+
+
+async def test_a_key_pair_is_observed_by_the_credential_of_its_owner_only(
+    run: Program, project: Project
+) -> None:
+    """The credential of another user of the project does not see it: it is not missing."""
+    await create(run, {"k": key_pair(name="mine"), "g": {"type": "OS::Nova::ServerGroup"}})
+    with project.application_credential() as own:
+        await hand_over(run, own)
+        assert (await observed(run))["observable_resources"] == 2
+        assert await drift_of(run) == {}
+        project.cloud.compute.delete_keypair("mine")
+        assert await drift_of(run) == {"k": ("missing", [])}
+    user = project.connect(project.add_user(("member",)))
+    member = run.session.headers["X-Auth-Token"]
+    run.session.headers["X-Auth-Token"] = str(user.auth_token)
+    await create(run, {"k": key_pair(name="theirs")}, name="t")
+    run.session.headers["X-Auth-Token"] = member
+    with project.application_credential() as other:
+        await hand_over(run, other)
+        (found,) = (await observed(run, "t"))["resources"]
+        assert found["state"] == "unknown"
+        assert "belongs to the user" in found["reason"]
+    run.session.headers["X-Auth-Token"] = str(user.auth_token)
+    await delete(run, "t")
+    run.session.headers["X-Auth-Token"] = member
+    await delete(run)
+
+
+async def hand_over(run: Program, created: Any) -> None:
+    body = {
+        "application_credential_id": created.id,
+        "application_credential_secret": created.secret,
+    }
+    status, shown = await run.call("PUT", "/observation-credential", body)
+    assert status == 200, shown
 
 
 async def test_an_aggregate_and_limits(

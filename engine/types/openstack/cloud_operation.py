@@ -118,10 +118,15 @@ async def observe_listed(
         if absent := [call for call in calls if call.resource_id not in found]:
             found |= await _compare_listed(absent, read_pages, compare)
     except CloudError as error:
-        unknown = Observation.unknown(str(error), error.public, error.throttled)
-        return {call.resource_id: unknown for call in calls}
+        return unknown_states(calls, error)
     gone = Observation(ObservedState.MISSING, (), missing, missing)
     return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
+
+
+def unknown_states(calls: Sequence[Call], error: CloudError) -> dict[ResourceId, Observation]:
+    """The states of resources whose objects could not be read."""
+    unknown = Observation.unknown(str(error), error.public, error.throttled)
+    return {call.resource_id: unknown for call in calls}
 
 
 async def _compare_listed(
@@ -137,6 +142,39 @@ async def _compare_listed(
         for one in page:
             for call in by_id.get(str(one.get("id")), ()):
                 found[call.resource_id] = compare(call, one)
+    return found
+
+
+async def observe_confirmed(
+    calls: Sequence[Call],
+    read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
+    id_of: Callable[[Mapping[str, Json]], str],
+    find: Callable[[Call], Awaitable[Mapping[str, Json] | None]],
+    compare: Callable[[Call, Mapping[str, Json]], Observation],
+    missing: str,
+) -> Mapping[ResourceId, Observation]:
+    """As `observe_listed`, for a list that may leave out objects. The list is read up to the last
+    wanted object, and what it lacks is read by itself. find: the object of a resource, None if it
+    does not exist. Raises CloudError.
+    """
+    by_id: dict[str, list[Call]] = {}
+    for call in calls:
+        by_id.setdefault(str(call.physical_id), []).append(call)
+    found: dict[ResourceId, Observation] = {}
+    async for page in read_pages():
+        for one in page:
+            for call in by_id.pop(id_of(one), ()):
+                found[call.resource_id] = compare(call, one)
+        if not by_id:
+            break
+    gone = Observation(ObservedState.MISSING, (), missing, missing)
+    for call in (call for absent in by_id.values() for call in absent):
+        try:
+            alone = await find(call)
+        except CloudError as error:
+            found |= unknown_states([call], error)
+        else:
+            found[call.resource_id] = gone if alone is None else compare(call, alone)
     return found
 
 

@@ -4,17 +4,46 @@ The name of a flavor is unique: the progress records that there was none of this
 that a repeated create takes only its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
+from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.openstack.cloud import Session, id_of, segment
-from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    observe_confirmed,
+    proceed,
+    run_guarded,
+    unknown_states,
+)
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.nova.schema import FLAVOR
+from engine.types.openstack.object_type import is_alike
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
 from engine.types.text_cleaning import as_text
-from engine.words import Json
+from engine.words import Json, ObservedState, ResourceId
+
+_GONE: Final = "the flavor does not exist"
+_PUBLIC: Final = "os-flavor-access:is_public"
+_SPECS: Final = "extra_specs"
+#: Of the list, which leaves out private flavors without it. Nova ignores it unless the user is an
+#: administrator.
+_ALL: Final = {"is_public": "None"}
+#: The fields of the properties whose differences are observed.
+_FIELDS: Final = {
+    "disk": "disk",
+    "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+    _SPECS: _SPECS,
+    "is_public": _PUBLIC,
+    "name": "name",
+    "ram": "ram",
+    "rxtx_factor": "rxtx_factor",
+    "swap": "swap",
+    "vcpus": "vcpus",
+}
 
 
 class Flavor(CloudType):
@@ -40,8 +69,7 @@ class Flavor(CloudType):
         if "id" in progress:
             return await self._write(session, call, progress["id"])
         name = str(call.properties.get("name") or call.own_name)
-        query = {"is_public": "None"}
-        flavors = await session.list(COMPUTE, "/flavors/detail", "flavors", query)
+        flavors = await session.list(COMPUTE, "/flavors/detail", "flavors", _ALL)
         named = [one for one in flavors if one.get("name") == name]
         if named and not progress:
             reason = f'there is a flavor "{name}" already: use another name'
@@ -61,7 +89,7 @@ class Flavor(CloudType):
         """Write the extra specs and the projects."""
         flavor = await _find(session, flavor_id)
         if flavor is None:
-            return Failed("the flavor does not exist", None, call.data)
+            return Failed(_GONE, None, call.data)
         path = f"/flavors/{segment(flavor_id)}"
         given = call.properties.get("extra_specs") or {}
         wanted = {str(name): as_text(one) for name, one in given.items()}
@@ -74,7 +102,7 @@ class Flavor(CloudType):
             body: Json = {"extra_specs": wanted}
             doing = "write the extra specs of the flavor"
             await session.request(COMPUTE, "POST", f"{path}/os-extra_specs", doing, body)
-        if not flavor.get("os-flavor-access:is_public", True):
+        if not flavor.get(_PUBLIC, True):
             await _write_access(session, call, path)
         return _done(await _find(session, flavor_id) or flavor)
 
@@ -89,22 +117,48 @@ class Flavor(CloudType):
     async def _check(self, call: Call) -> Outcome:
         found = await _find(self._cloud.session(call.credential), call.physical_id or "")
         if found is None:
-            reason = "the flavor does not exist"
-            return Failed(reason, None, call.data, public_reason=reason)
+            return Failed(_GONE, None, call.data, public_reason=_GONE)
         return _done(found)
+
+    def observation_key(self, call: Call) -> str | None:
+        """Without a reader, flavors that everybody can see are observed."""
+        public = self._cloud.has_observer(call) and call.attributes.get("is_public") is True
+        known = call.physical_id is not None and (self._cloud.has_reader or public)
+        return "flavors" if known else None
+
+    def observation_endpoint(self, call: Call) -> str:
+        return COMPUTE.name
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
+        return [name for name in properties if name in _FIELDS]
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        session = self._cloud.observer_session(calls[0])
+        query = _ALL if session.reads_all_projects else None
+        try:
+            return await observe_confirmed(
+                calls,
+                lambda: session.pages(COMPUTE, "/flavors/detail", "flavors", query),
+                lambda one: str(one.get("id")),
+                lambda call: _find_unlisted(session, call),
+                _compare,
+                _GONE,
+            )
+        except CloudError as error:
+            return unknown_states(calls, error)
 
 
 def _request(name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
     flavor = {
         "name": name,
-        "id": properties.get("flavorid") or "auto",
+        "id": properties.get("flavorid"),
         "ram": properties["ram"],
         "vcpus": properties["vcpus"],
         "disk": properties.get("disk") or 0,
         "swap": properties.get("swap") or 0,
         "OS-FLV-EXT-DATA:ephemeral": properties.get("ephemeral") or 0,
         "rxtx_factor": properties.get("rxtx_factor"),
-        "os-flavor-access:is_public": properties.get("is_public"),
+        _PUBLIC: properties.get("is_public"),
     }
     return {key: one for key, one in flavor.items() if one is not None}
 
@@ -130,7 +184,7 @@ def _done(flavor: Mapping[str, Json]) -> Done:
     attributes = {
         "show": dict(flavor),
         "extra_specs": flavor.get("extra_specs") or {},
-        "is_public": flavor.get("os-flavor-access:is_public"),
+        "is_public": flavor.get(_PUBLIC),
     }
     return Done(id_of(COMPUTE, flavor), attributes)
 
@@ -139,3 +193,43 @@ async def _find(session: Session, flavor_id: str) -> Mapping[str, Json] | None:
     return await session.find(
         COMPUTE, f"/flavors/{segment(flavor_id)}", "flavor", "read the flavor"
     )
+
+
+async def _find_unlisted(session: Session, call: Call) -> Mapping[str, Json] | None:
+    """A flavor that the list lacks; None if it does not exist.
+
+    Nova shows private flavors to administrators only: to others, they look like missing ones. The
+    list of the projects of a flavor is refused to others also then.
+    """
+    flavor_id = str(call.physical_id)
+    if call.attributes.get("is_public") is not True:
+        path = f"/flavors/{segment(flavor_id)}/os-flavor-access"
+        try:
+            await session.request(COMPUTE, "GET", path, "list the projects of the flavor")
+        except CloudError as error:
+            if not error.is_missing:
+                raise
+    return await _find(session, flavor_id)
+
+
+def _compare(call: Call, flavor: Mapping[str, Json]) -> Observation:
+    """Only fields that an operation has read with the requester's token are compared."""
+    recorded = call.attributes.get("show")
+    readable = recorded if isinstance(recorded, Mapping) else {}
+    differences = [
+        Difference(name, value, flavor[field])
+        for name, field in _FIELDS.items()
+        if (value := call.properties.get(name)) is not None
+        and field in flavor
+        and field in readable
+        and not _is_same(name, value, flavor[field])
+    ]
+    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+
+
+def _is_same(name: str, desired: Json, observed: Json) -> bool:
+    if name == _SPECS:
+        return {str(key): as_text(one) for key, one in desired.items()} == (observed or {})
+    if name == "rxtx_factor":  # Nova shows 0 as an empty string
+        return float(desired) == float(observed or 0)
+    return is_alike(desired, observed)

@@ -5,7 +5,9 @@ key as a secret attribute. A key pair has no ID but its name: the progress recor
 none of this name before, so that a repeated create takes only its own.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -14,9 +16,15 @@ from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
 from engine.types.live_object import LiveObject
-from engine.types.observation import PRESENT
+from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.openstack.cloud import Session, object_in, segment
-from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    observe_confirmed,
+    proceed,
+    run_guarded,
+    unknown_states,
+)
 from engine.types.openstack.live_values import (
     LiveProperties,
     live_object,
@@ -25,9 +33,16 @@ from engine.types.openstack.live_values import (
 )
 from engine.types.openstack.lookups import USERS
 from engine.types.openstack.nova.schema import KEY_PAIR
-from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.service_errors import FORBIDDEN, CloudError
 from engine.types.openstack.services import COMPUTE
-from engine.words import Json
+from engine.words import Json, ObservedState, ResourceId
+
+#: In the data: the ID of the user whom the key pair belongs to. Key pairs of 0.2.0 have it in the
+#: attribute `show`, after a check.
+_OWNER: Final = "owner"
+_GONE: Final = "the key pair does not exist"
+#: The properties whose differences are observed.
+_OBSERVED: Final = ("public_key", "type")
 
 
 class KeyPair(CloudType):
@@ -62,7 +77,11 @@ class KeyPair(CloudType):
         if found is None:
             raise missing_object("key pair", name)
         values = {key: found.get(key) for key in ("name", "public_key", "type")}
-        return live_object(self.schema, name, LiveProperties(values), call, lambda _: PRESENT)
+
+        def compare(properties: Mapping[str, Json]) -> Observation:
+            return _compare(replace(call, properties=properties), found)
+
+        return live_object(self.schema, name, LiveProperties(values), call, compare)
 
     async def _create(self, call: Call) -> Outcome:
         session, progress = self._cloud.session(call.credential), dict(call.progress or {})
@@ -80,13 +99,17 @@ class KeyPair(CloudType):
         }
         try:
             doing = "create the key pair"
-            await session.request(COMPUTE, "POST", "/os-keypairs", doing, {"keypair": pair})
+            body = {"keypair": pair}
+            document = await session.request(COMPUTE, "POST", "/os-keypairs", doing, body)
+            made: Json = document.get("keypair") if isinstance(document, Mapping) else None
         except CloudError as error:
             found = await find_key_pair(session, name, user) if error.status == 409 else None
             if found is None or found.get("public_key") != progress["public"]:
                 raise
+            made = found
         private = {"private_key": progress["private"]} if progress["private"] else {}
-        return Done(name, {"public_key": progress["public"], **private}, {"user": user})
+        data = {"user": user, _OWNER: made.get("user_id") if isinstance(made, Mapping) else None}
+        return Done(name, {"public_key": progress["public"], **private}, data)
 
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is None:
@@ -107,7 +130,77 @@ class KeyPair(CloudType):
             return Failed(reason, None, call.data, public_reason="the key pair does not exist")
         private = {name: one for name, one in call.attributes.items() if name == "private_key"}
         attributes = {"show": dict(found), "public_key": found.get("public_key"), **private}
-        return Done(call.physical_id, attributes, call.data)
+        return Done(call.physical_id, attributes, {**call.data, _OWNER: found.get("user_id")})
+
+    # ---- observation
+
+    def observation_key(self, call: Call) -> str | None:
+        owner = _owner_of(call) if call.physical_id and self._cloud.has_observer(call) else ""
+        return f"key pairs of {owner}" if owner else None
+
+    def observation_endpoint(self, call: Call) -> str:
+        return COMPUTE.name
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
+        return _OBSERVED
+
+    def adopted_places(
+        self, properties: Mapping[str, Json], path: str
+    ) -> Sequence[tuple[str, ...]]:
+        """A template without the key has a private key that does not fit an observed one."""
+        return super().adopted_places(properties, path) if properties.get("public_key") else ()
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        """Always with the ID of the owner: without it, Nova lists those of the observer, and all
+        others would look like missing ones. It refuses the ID to other users."""
+        session, owner = self._cloud.observer_session(calls[0]), _owner_of(calls[0])
+        try:
+            return await observe_confirmed(
+                calls,
+                lambda: _pages(session, owner),
+                lambda one: str(one.get("name")),
+                lambda call: find_key_pair(session, str(call.physical_id), owner),
+                _compare,
+                _GONE,
+            )
+        except CloudError as error:
+            if error.status != FORBIDDEN:
+                return unknown_states(calls, error)
+            reason = f"the key pair belongs to the user {owner}; the observer may not read it"
+            public = "the observer may not read the key pairs of their user"
+            unknown = Observation.unknown(f"{reason}: {error}", f"{public}: {error.public}")
+            return {call.resource_id: unknown for call in calls}
+
+
+def _owner_of(call: Call) -> str:
+    """The ID of the user whom a key pair belongs to; "" if it is not recorded."""
+    shown = call.attributes.get("show")
+    recorded = shown.get("user_id") if isinstance(shown, Mapping) else None
+    return str(call.data.get(_OWNER) or recorded or "")
+
+
+async def _pages(session: Session, owner: str) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+    query = {"user_id": owner}
+    async for page in session.pages(COMPUTE, "/os-keypairs", "keypairs", query):
+        yield [one["keypair"] for one in page if isinstance(one.get("keypair"), Mapping)]
+
+
+def _compare(call: Call, pair: Mapping[str, Json]) -> Observation:
+    given = call.properties.get("public_key") or call.attributes.get("public_key")
+    pairs: dict[str, tuple[Json, Json]] = {
+        "public_key": (_strip(given), _strip(pair.get("public_key"))),
+        "type": (call.properties.get("type") or "ssh", pair.get("type")),
+    }
+    differences = [
+        Difference(path, wanted, found)
+        for path, (wanted, found) in pairs.items()
+        if wanted is not None and found is not None and wanted != found
+    ]
+    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+
+
+def _strip(value: Json) -> Json:
+    return value.strip() if isinstance(value, str) else value
 
 
 async def find_key_pair(session: Session, name: str, user_id: str) -> Mapping[str, Json] | None:

@@ -5,18 +5,30 @@ progress records the groups of this name that existed before, so that a repeated
 own; the default name has the operation key in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
 
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.openstack.cloud import Session, id_of, segment
-from engine.types.openstack.cloud_operation import CloudType, proceed, run_guarded
+from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.openstack.cloud import MAX_PAGES, Session, id_of, segment
+from engine.types.openstack.cloud_operation import (
+    CloudType,
+    observe_confirmed,
+    proceed,
+    run_guarded,
+    unknown_states,
+)
 from engine.types.openstack.nova.schema import SERVER_GROUP
+from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
-from engine.words import Json
+from engine.words import Json, ObservedState, ResourceId
 
 _RULE = "max_server_per_host"
+_GONE: Final = "the server group does not exist"
+#: The properties whose differences are observed.
+_OBSERVED: Final = ("name", "policies", "rules")
 
 
 class ServerGroup(CloudType):
@@ -71,9 +83,34 @@ class ServerGroup(CloudType):
     async def _check(self, call: Call) -> Outcome:
         found = await _find(self._cloud.session(call.credential), call.physical_id or "")
         if found is None:
-            reason = "the server group does not exist"
-            return Failed(reason, None, call.data, public_reason=reason)
+            return Failed(_GONE, None, call.data, public_reason=_GONE)
         return _done(found)
+
+    def observation_key(self, call: Call) -> str | None:
+        known = call.physical_id is not None and self._cloud.can_observe(call)
+        return "server groups" if known else None
+
+    def observation_endpoint(self, call: Call) -> str:
+        return COMPUTE.name
+
+    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
+        return _OBSERVED
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        """Nova ignores the query for all projects if the reader is no administrator, so a group
+        that the list lacks is read by itself."""
+        session = self._cloud.observer_session(calls[0])
+        try:
+            return await observe_confirmed(
+                calls,
+                lambda: _pages(session),
+                lambda one: str(one.get("id")),
+                lambda call: _find(session, str(call.physical_id)),
+                _compare,
+                _GONE,
+            )
+        except CloudError as error:
+            return unknown_states(calls, error)
 
 
 def _done(group: Mapping[str, Json]) -> Done:
@@ -83,3 +120,35 @@ def _done(group: Mapping[str, Json]) -> Done:
 async def _find(session: Session, group_id: str) -> Mapping[str, Json] | None:
     path = f"/os-server-groups/{segment(group_id)}"
     return await session.find(COMPUTE, path, "server_group", "read the server group")
+
+
+async def _pages(session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+    """The list has no links to further pages, and Nova cuts it off at its own limit."""
+    query = {"all_projects": "True"} if session.reads_all_projects else {}
+    offset = 0
+    for _ in range(MAX_PAGES):
+        found = await session.list(
+            COMPUTE, "/os-server-groups", "server_groups", {**query, "offset": str(offset)}
+        )
+        if not found:
+            return
+        yield found
+        offset += len(found)
+
+
+def _compare(call: Call, group: Mapping[str, Json]) -> Observation:
+    properties = call.properties
+    name, rules = properties.get("name"), properties.get("rules") or {}
+    pairs: list[tuple[str, Json, Json]] = [
+        ("name", name, group.get("name")),
+        ("policies", properties.get("policies"), [group.get("policy")]),
+    ]
+    if rules.get(_RULE) is not None:
+        wanted = {_RULE: int(rules[_RULE])}
+        pairs.append(("rules", wanted, {_RULE: (group.get("rules") or {}).get(_RULE)}))
+    differences = [
+        Difference(path, wanted, found)
+        for path, wanted, found in pairs
+        if wanted not in (None, []) and wanted != found
+    ]
+    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT

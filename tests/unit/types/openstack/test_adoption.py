@@ -63,6 +63,8 @@ def test_adopted_values_do_not_differ(name: str, call: Call, observe: Json, path
 @pytest.mark.parametrize("name", sorted(TYPES))
 def test_each_observed_property_can_be_adopted(name: str) -> None:
     type_ = TYPES[name]
-    properties = dict.fromkeys(type_.schema.properties)
+    properties: dict[str, Json] = dict.fromkeys(type_.schema.properties)
+    if name == "OS::Nova::KeyPair":  # the key of a pair that Headgate made cannot be adopted
+        properties["public_key"] = "key"
     for path in type_.observed_paths(properties) or ():
         assert type_.adopted_places(properties, path) == ((path,),)

@@ -51,7 +51,8 @@ def type_of(name: str, cloud: Cloud) -> ResourceType:
 
 
 OWN = {"OS::Nova::Server": "tenant_id", "OS::Cinder::Volume": "os-vol-tenant-attr:tenant_id",
-       "OS::Neutron::Net": "project_id", "OS::Octavia::LoadBalancer": "project_id",
+       "OS::Nova::ServerGroup": "project_id", "OS::Neutron::Net": "project_id",
+       "OS::Octavia::LoadBalancer": "project_id",
        "OS::Designate::Zone": "project_id", "OS::Designate::RecordSet": "project_id"}  # fmt: skip
 
 
