@@ -7,10 +7,24 @@ from engine.hot.environment.registry import is_template_file
 from engine.hot.schema.type_schema import TypeSchema
 from engine.words import Json, Operation, ResourceAction, Status
 
+#: In the column `lifecycle` of a resource that a user has marked as unhealthy.
+UNHEALTHY = "unhealthy"
+
+
+def is_unhealthy(lifecycle: Mapping[str, Json] | None) -> bool:
+    """Whether a user has marked the resource as unhealthy. lifecycle: the column of its row."""
+    return bool(lifecycle and lifecycle.get(UNHEALTHY))
+
+
+def without_mark(lifecycle: Mapping[str, Json]) -> dict[str, Json] | None:
+    """The column of a resource that is healthy again."""
+    return {key: one for key, one in lifecycle.items() if key != UNHEALTHY} or None
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceState:
-    """A resource's row, as far as a change needs it. replaced: another row has its name now."""
+    """A resource's row, as far as a change needs it. replaced: another row has its name now.
+    unhealthy: a user has marked it."""
 
     type: str
     action: ResourceAction
@@ -19,6 +33,7 @@ class ResourceState:
     properties: Mapping[str, Json] | None
     tainted: bool
     replaced: bool
+    unhealthy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +93,13 @@ def _nest_change(
     actual: ResourceState | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
 ) -> ResourceChange:
     """A nested stack is updated even if no property differs, because something inside may differ
-    or pause. Replacing one template by another updates the nested stack.
+    or pause. Replacing one template by another updates the nested stack. After a failed check, the
+    update repairs what has failed inside; a nested stack that a user has marked is replaced.
     """
     if actual is not None and is_template_file(actual.type) and is_template_file(type_name):
         type_name = actual.type
-    change = forward_change(actual, type_name, schema, properties, repairs=True)
+    repairs = actual is None or not (actual.unhealthy and actual.tainted)
+    change = forward_change(actual, type_name, schema, properties, repairs=repairs)
     return change if change.operation else ResourceChange(Operation.UPDATE)
 
 

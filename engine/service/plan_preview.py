@@ -38,7 +38,7 @@ from engine.plan.expected_changes import (
 from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger_digest
 from engine.plan.overrides import Override, apply_overrides, decode_overrides
 from engine.plan.protection import refuse_prevented
-from engine.plan.resource_change import ResourceChange, ResourceState
+from engine.plan.resource_change import ResourceChange, ResourceState, is_unhealthy
 from engine.service.requests.desired_state import DesiredState
 from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
@@ -562,4 +562,5 @@ def _actual(row: PlannedRecord | None) -> ResourceState | None:
         properties=row.properties,
         tainted=row.tainted,
         replaced=row.replaced_by is not None,
+        unhealthy=is_unhealthy(row.lifecycle),
     )

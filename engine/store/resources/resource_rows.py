@@ -29,6 +29,8 @@ select name from resource
 MARK_HEALTH = """
 with marked as (
     update resource set action = 'CHECK', status = case when $3 then 'FAILED' else 'COMPLETE' end,
+           lifecycle = case when $3 then coalesce(lifecycle, '{}') || '{"unhealthy": true}'
+                            else nullif(lifecycle - 'unhealthy', '{}') end,
            tainted = $3, reason = $4, updated_at = clock_timestamp()
      where stack_id = $1 and id = $2
     returning stack_id, name, type, physical_id, action, status, reason

@@ -33,6 +33,7 @@ from engine.plan.resource_change import (
     ResourceState,
     cleanup_change,
     forward_change,
+    is_unhealthy,
 )
 from engine.store.traversals.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
@@ -260,6 +261,7 @@ def _actual(work: Work) -> ResourceState | None:
         properties=work.properties,
         tainted=bool(work.tainted),
         replaced=work.replaced_by is not None,
+        unhealthy=is_unhealthy(work.lifecycle),
     )
 
 

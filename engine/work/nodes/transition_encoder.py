@@ -28,6 +28,7 @@ from engine.node.node import (
 )
 from engine.plan.draft import may_be_suspended
 from engine.plan.overrides import OVERRIDES
+from engine.plan.resource_change import is_unhealthy, without_mark
 from engine.store.encryption.secret_values import Scope, Secret
 from engine.store.traversals.added_nodes import decode_added_nodes
 from engine.store.traversals.advance import Work
@@ -176,7 +177,11 @@ class TransitionEncoder:
                 "overrides": (work.lifecycle or {}).get(OVERRIDES),
             }  # fmt: skip
             return
-        healed = {"tainted": False} if self.node.operation is Operation.CHECK else {}
+        healed: dict[str, Json] = {}
+        if self.node.operation is Operation.CHECK:
+            healed = {"tainted": False}
+            if is_unhealthy(work.lifecycle):
+                healed["lifecycle"] = without_mark(work.lifecycle or {})
         self.resource = self._row(
             reason,
             attributes=result.attributes,

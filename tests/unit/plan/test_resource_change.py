@@ -56,6 +56,22 @@ def test_the_operation_follows_from_the_existing_state(
     assert forward_change(exists, "T", SCHEMA, properties).operation is operation
 
 
+@pytest.mark.parametrize(
+    ("changed", "operation"),
+    [
+        ({"unhealthy": True, "tainted": True}, Operation.REPLACE),
+        ({"tainted": True}, Operation.UPDATE),
+        ({"unhealthy": True}, Operation.UPDATE),
+    ],
+    ids=["marked", "check-failed", "check-succeeded-since"],
+)
+def test_a_nested_stack_is_replaced_only_if_a_user_has_marked_it(
+    changed: dict[str, bool], operation: Operation
+) -> None:
+    found = actual(action=ResourceAction.CHECK, status=Status.FAILED, **changed)
+    assert forward_change(found, "T", SCHEMA, CREATED, nests=True).operation is operation
+
+
 def test_a_type_can_retry_a_failed_update() -> None:
     tainted = actual(action=ResourceAction.UPDATE, tainted=True)
     change = forward_change(tainted, "T", SCHEMA, CREATED, replaces_tainted=False)
