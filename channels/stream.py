@@ -20,7 +20,14 @@ from structlog.typing import FilteringBoundLogger
 from channels.envelope import cloud_event
 from channels.selection import Selection, Traits, matches
 from channels.store.records import Cursor, PublishedEvent, StreamEvent
-from channels.store.stream import events_after, floor, next_position, top
+from channels.store.stream import (
+    current_cursor,
+    events_after,
+    floor,
+    next_position,
+    read_start,
+    top,
+)
 from engine.bounded_wait import wait_at_most
 from engine.errors import Conflict, Finding, Invalid
 from engine.loop_guard import BatchSize, Supervisor
@@ -142,6 +149,10 @@ class _Tail:
         return [item for item in self.items if item.cursor > cursor]
 
 
+def _ignore(_: Cursor) -> None:
+    """No caller wants to know it."""
+
+
 class Feed:
     """Run `run` in the background; call `start` and `pump` for each reader."""
 
@@ -176,9 +187,13 @@ class Feed:
         try:
             await self._guard.run(follow, stop)
         finally:
-            self._stopped = True
-            for tail in self._tails.values():
-                tail.changed.set()
+            self.stop()
+
+    def stop(self) -> None:
+        """End the streams of all readers."""
+        self._stopped = True
+        for tail in self._tails.values():
+            tail.changed.set()
 
     async def _follow(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
@@ -259,14 +274,20 @@ class Feed:
         """The cursor at which to start. Raises Invalid for a wrong ID, and Conflict (EventsGone) if
         events after it were purged."""
         async with self._database.connection() as conn:
-            end, lowest = await top(conn), await floor(conn, project)
+            end, start = await read_start(conn, project)
         if not last_event_id:
-            return end
+            return start
         cursor = parse_event_id(last_event_id)
         if cursor.position > end.position:
             raise Invalid([unknown_id("is later than the last event")])
-        if cursor < lowest:
-            raise events_gone(lowest)
+        return await self.resume(project, cursor)
+
+    async def resume(self, project: str, cursor: Cursor) -> Cursor:
+        """The same place of the stream in this database; `cursor` can be of one from which the
+        project has moved. Raises Conflict (EventsGone)."""
+        async with self._database.connection() as conn:
+            cursor = await current_cursor(conn, project, cursor)
+            await _check_retained(conn, project, cursor)
         return cursor
 
     async def events(
@@ -324,11 +345,15 @@ class Feed:
         events: StreamFilter,
         start: Cursor,
         write: Callable[[bytes], Awaitable[None]],
+        sent: Callable[[Cursor], None] = _ignore,
     ) -> None:
-        """Write the stream to a reader until the feed stops or the reader is too slow."""
+        """Write the stream to a reader until the feed stops or the reader is too slow. sent: called
+        with the place of each event that is written."""
         async with aclosing(self.events(events, start)) as items:
             try:
                 async for item in items:
+                    if item is not None:
+                        sent(item.cursor)
                     async with asyncio.timeout(self._settings.cut_off):
                         await write(HEARTBEAT if item is None else item.text)
             except (TimeoutError, Conflict) as error:

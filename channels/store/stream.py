@@ -13,6 +13,19 @@ from engine.store.connection import Connection
 from engine.store.records import EventRecord
 
 TOP = "select position from outbox_cursor"
+#: start: if the project has left this database, nothing of it is published here any more, and the
+#: other one continues after the last of its events.
+READ_START = """
+select c.position as top,
+       case when p.move_state in ('taken', 'moved')
+            then coalesce(greatest((select max(position) from outbox where project = $1),
+                                   (select position from purged_position where project = $1)), 0)
+            else c.position end as start
+  from outbox_cursor c left join cell_project p on p.project = $1
+"""
+READ_SHIFTS = """
+select boundary, shift, last from position_shift where project = $1 order by boundary
+"""
 FLOOR = "select position, sequence from purged_position where project = $1"
 READ_AFTER = """
 select o.position, o.project, e.*
@@ -43,6 +56,30 @@ AFTER_ALL = 2**63 - 1
 async def top(conn: Connection) -> Cursor:
     """The position after the last published event."""
     return Cursor(await conn.fetchval(TOP), AFTER_ALL)
+
+
+async def read_start(conn: Connection, project: str) -> tuple[Cursor, Cursor]:
+    """The positions after the last published event, and after the last one of the project that can
+    precede a stream that starts now."""
+    row = await conn.fetchrow(READ_START, project)
+    top, start = (row["top"], row["start"]) if row else (0, 0)
+    return Cursor(top, AFTER_ALL), Cursor(start, AFTER_ALL)
+
+
+async def current_cursor(conn: Connection, project: str, cursor: Cursor) -> Cursor:
+    """The same place of the stream in this database, if the cursor is of one from which the project
+    has moved; otherwise the cursor."""
+    for boundary, shift, last in await conn.fetch(READ_SHIFTS, project):
+        if cursor.position > boundary:
+            continue
+        position = cursor.position + shift
+        if position > last:
+            cursor = Cursor(last, AFTER_ALL)
+        elif position <= boundary:
+            cursor = Cursor(boundary + 1, 0)
+        else:
+            cursor = Cursor(position, cursor.sequence)
+    return cursor
 
 
 async def floor(conn: Connection, project: str) -> Cursor:

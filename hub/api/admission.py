@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from time import monotonic
 
 from aiohttp import web
@@ -12,11 +13,11 @@ from engine.store.maintenance.project_moves import read_state
 from hub.api.app_context import CONTEXT, IDENTITY, SERVER, require
 from hub.api.cells import (
     ADMISSION,
-    CELL_NAME,
     CELLS,
     READ_ATTEMPTS,
     Cell,
     Cells,
+    ReadPlace,
     first_reachable,
     has_cells,
     naming_cell,
@@ -45,7 +46,7 @@ SESSION: web.RequestKey[BrowserSession] = web.RequestKey("session", BrowserSessi
 
 #: Methods with bodies.
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-#: Seconds in which a stream notices that its project moves.
+#: Seconds in which a stream notices that its project is to be read in another place.
 MOVE_INTERVAL = 1.0
 
 
@@ -212,9 +213,12 @@ async def while_admitted(request: web.Request, work: Coroutine[None, None, None]
                 working.cancel()
 
 
-async def while_in_cell(request: web.Request, work: Coroutine[None, None, None]) -> None:
-    """Run work of any length, and cancel it when the project moves to another cell."""
-    cells, project = request.app[CELLS], request.match_info.get("project", "")
+async def while_current(
+    request: web.Request, project: str, place: ReadPlace, work: Coroutine[None, None, None]
+) -> None:
+    """Run work of any length, and cancel it when the project is to be read in another place. A cell
+    that is away ends nothing."""
+    cells = request.app[CELLS]
     if not has_cells(request):
         await work
         return
@@ -222,8 +226,9 @@ async def while_in_cell(request: web.Request, work: Coroutine[None, None, None])
         working = group.create_task(work)
         while not working.done():
             await asyncio.wait({working}, timeout=MOVE_INTERVAL)
-            if not cells.serves(request[CELL_NAME], project):
-                working.cancel()
+            with suppress(Unavailable):
+                if not await cells.is_current(project, place):
+                    working.cancel()
 
 
 async def _is_admitted(request: web.Request) -> bool:

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from engine.errors import HeadgateError, Unavailable
 from hub.api.app_context import CONTEXT, AppContext
-from hub.api.cell_search import find_in_cells, wait_for_cell
+from hub.api.cell_search import CellSearch, find_in_cells, wait_for_cell
 from hub.api.costly_requests import COSTLY, CostlyRequests
 from hub.api.routes import Handler
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
@@ -40,10 +40,6 @@ class Admission:
 ADMISSION: web.RequestKey[Admission] = web.RequestKey("admission", Admission)
 
 
-#: The name of the cell of the request.
-CELL_NAME: web.RequestKey[str] = web.RequestKey("cell_name", str)
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """name: "" if the server has one database."""
@@ -56,7 +52,7 @@ class Cell:
     def enter(self, request: web.Request) -> None:
         """Let this cell serve the request."""
         request[CONTEXT], request[ADMISSION] = self.context, self.admission
-        request[COSTLY], request[CELL_NAME] = self.costly, self.name
+        request[COSTLY] = self.costly
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +112,6 @@ class Cells(Protocol):
         """The projects that are being moved to another cell."""
         ...
 
-    def serves(self, cell: str, project: str) -> bool:
-        """Whether the cell of this name has not given the project to another one."""
-        ...
-
     def is_leaving(self, cell: str, project: str) -> bool:
         """Whether the project moves, or has moved, from the cell of this name to another one. All
         processes notice a move before the project leaves its cell."""
@@ -158,9 +150,6 @@ class OneDatabase:
 
     def moving(self) -> Sequence[str]:
         return ()
-
-    def serves(self, cell: str, project: str) -> bool:
-        return True
 
     def is_leaving(self, cell: str, project: str) -> bool:
         return False
@@ -242,19 +231,8 @@ def in_any_cell(
 
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
-        cells, refusals = request.app[CELLS], list[HeadgateError]()
-
-        async def ask(cell: Cell) -> tuple[Cell, T] | None:
-            try:
-                return cell, await authenticate(request, cell.context)
-            except HeadgateError as error:
-                if error.code != UNAUTHORIZED:
-                    raise
-                refusals.append(error)
-                return None
-
-        asked = {cell.name: partial(ask, cell) for cell in cells.reachable()}
-        search = await find_in_cells(asked)
+        cells = request.app[CELLS]
+        search, refusals = await _find_accepting(request, authenticate, cells.reachable())
         if search.found is None:
             if refusals and not (search.away or cells.away()):
                 raise refuse_moving("") if cells.moving() else refusals[0]
@@ -265,6 +243,71 @@ def in_any_cell(
             return await handler(request, accepted)
 
     return handle
+
+
+def read_in_any_cell(
+    authenticate: Callable[[web.Request, AppContext], Awaitable[T]],
+    handler: Callable[[web.Request, T], Awaitable[web.StreamResponse]],
+) -> Handler:
+    """As `in_any_cell`, for a request that changes nothing: it is also served while its project
+    moves to another cell."""
+
+    async def serve(
+        request: web.Request, places: ReadPlaces, silent: list[str]
+    ) -> web.StreamResponse:
+        search, refusals = await _find_accepting(request, authenticate, places.cells)
+        silent += search.away
+        if search.found is None:
+            if away := {*places.away, *search.away}:
+                raise unavailable(sorted(away))
+            raise refusals[0]
+        cell, accepted = search.found
+        cell.enter(request)
+        with naming_cell(cell.name):
+            return await handler(request, accepted)
+
+    @wraps(handler)
+    async def handle(request: web.Request) -> web.StreamResponse:
+        cells = request.app[CELLS]
+        for _ in range(READ_ATTEMPTS):
+            places, silent = await cells.locate_all(), list[str]()
+            try:
+                response = await serve(request, places, silent)
+            except Exception:
+                # The rows of a project that has moved are deleted.
+                if await cells.are_current(places, silent):
+                    raise
+                continue
+            if await cells.are_current(places, silent):
+                return response
+        raise refuse_moving("")
+
+    return handle
+
+
+async def _find_accepting(
+    request: web.Request,
+    authenticate: Callable[[web.Request, AppContext], Awaitable[T]],
+    places: Sequence[Cell],
+) -> tuple[CellSearch[tuple[Cell, T]], Sequence[HeadgateError]]:
+    """The place that accepts the token of a request, and the refusals of the others. Raises other
+    errors of `authenticate`."""
+    refusals: list[HeadgateError] = []
+
+    async def ask(name: str) -> tuple[Cell, T] | None:
+        for place in places:
+            if place.name != name:
+                continue
+            try:
+                return place, await authenticate(request, place.context)
+            except HeadgateError as error:
+                if error.code != UNAUTHORIZED:
+                    raise
+                refusals.append(error)
+        return None
+
+    asked = {one.name: partial(ask, one.name) for one in places}
+    return await find_in_cells(asked), refusals
 
 
 @dataclass(frozen=True, slots=True)

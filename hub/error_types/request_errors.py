@@ -111,10 +111,10 @@ TYPES = (
     ),
     ErrorType(
         "ProjectMoving", Unavailable,
-        "The project is [being moved to another cell](../how-to/run-at-scale.md#move-a-project). At"
-        " first, only changes are refused; later, reads are refused, too. A request with a token"
-        " and no project in its URL, for example the answer to a hook, gets this error while any"
-        " project moves and no cell accepts the token.",
+        "The project is [being moved to another cell](../how-to/run-at-scale.md#move-a-project)."
+        " Changes are refused until it has arrived. A change with a token and no project in its"
+        " URL, for example the answer to a hook, gets this error while any project moves and"
+        " no cell accepts the token.",
         "Send the request again after the number of seconds in the header `Retry-After`.",
         "[cells] databases", 'the project "web" is being moved to another cell',
         "Send the request again after the time in Retry-After.",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from channels.store.hook_notifications import gathered_notifications
+from channels.stream import Feed
 from engine.store.database import Database
 from engine.store.read_database import ReadDatabase
 from hub.api.app_context import AppContext
@@ -63,13 +64,15 @@ def make_cell(
 
 
 def make_moving_cell(cell: Cell, loops: Loops, database: Database) -> Cell:
-    """The same cell, which reads a project that moves. database: of the schema with its rows."""
+    """The same cell, which reads a project that moves. database: of the schema with its rows. Its
+    feed has the events so far; no others occur meanwhile."""
     lists = ReadDatabase(database)
     context = replace(
         cell.context,
         engine=loops.make_reading_engine(database, lists),
         database=database,
         lists=lists,
+        feed=Feed(database, backlog=lists),
         sent_notifications=gathered_notifications(database),
     )
     return replace(cell, context=context)

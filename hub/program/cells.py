@@ -348,10 +348,6 @@ class ServedCells:
             if one.state in MOVING
         ]
 
-    def serves(self, cell: str, project: str) -> bool:
-        state = self._moves.get(cell, {}).get(project)
-        return state is None or not state.left
-
     def is_leaving(self, cell: str, project: str) -> bool:
         state = self._moves.get(cell, {}).get(project)
         return state is not None and state.state is not None
@@ -369,9 +365,8 @@ class ServedCells:
 
     async def add_project(self, cell: Cell, project: str) -> None:
         if states := self._states_of(project):
-            if any(one.state in MOVING for one in states.values()):
-                states = await self._read_states(project, states)
-            if (state := states.get(cell.name)) is None or state.state is not None:
+            current = await self._current_states(project, states)
+            if (state := current.get(cell.name)) is None or state.state is not None:
                 raise refuse_moving(project)
             return
         if project in self._owners:

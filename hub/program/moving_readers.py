@@ -53,7 +53,9 @@ class MovingReaders:
     def keep(self, schemas: set[str]) -> None:
         """Close the connections to other schemas, without waiting for their reads."""
         for schema in self._opened.keys() - schemas:
-            task = asyncio.create_task(self._opened.pop(schema).database.close())
+            reader = self._opened.pop(schema)
+            reader.cell.context.feed.stop()
+            task = asyncio.create_task(reader.database.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 

@@ -48,7 +48,8 @@ MOVED: Mapping[str, str] = {
         "idempotency", "software_deployment", "software_config", "hook", "decision",
         "audit_checkpoint", "delivery", "observation_schedule", "completion_request",
         "project_usage", "observer_usage", "resource_sample", "provider_failure", "trust",
-        "observation_credential", "labelled_work", "purged_position", "outbox", "audit_chain",
+        "observation_credential", "labelled_work", "purged_position", "position_shift", "outbox",
+        "audit_chain",
         "usage_feed", "subscription", "stack",
     ), _PROJECT),
 }  # fmt: skip
@@ -100,24 +101,35 @@ select (m.r).*
 """  # noqa: S608 - of constants
     for table in MOVED
 }
-#: Events that were published keep their order, after all positions that readers can have.
-INSERT_OUTBOX = """
+#: Published events move to positions after all those that readers can have, all of them by the same
+#: number. $2: the last position of the former cell.
+COMPUTE_SHIFT = """
 with moved as (
-    select (m.content::outbox).* from moving_row m
-     where m.project = $1 and m.source_table = 'outbox'
-), cursor as (
-    select greatest(position, $2) as position from outbox_cursor
-), inserted as (
-    insert into outbox (stack_id, project, first, last, position, created_at)
-    select m.stack_id, m.project, m.first, m.last,
-           case when m.position is not null
-                then c.position + row_number() over (order by m.position nulls last, m.id) end,
-           m.created_at
-      from moved m cross join cursor c order by m.position nulls last, m.id
-    returning position
+    select min((content::outbox).position) as lowest, max((content::outbox).position) as highest
+      from moving_row where project = $1 and source_table = 'outbox'
+), purged as (
+    select max((content::purged_position).position) as position
+      from moving_row where project = $1 and source_table = 'purged_position'
+), begin as (
+    select greatest(c.position, $2) as boundary, least(m.lowest, p.position) as lowest,
+           greatest(m.highest, p.position) as highest
+      from outbox_cursor c cross join moved m cross join purged p
+), shift as (
+    select boundary, coalesce(boundary + 2 - lowest, 0) as shift, highest from begin
 )
-update outbox_cursor set position = greatest(
-    (select position from cursor), coalesce((select max(position) from inserted), 0))
+select boundary, shift, greatest(boundary + 1, highest + shift) as last from shift
+"""
+INSERT_OUTBOX = """
+insert into outbox (stack_id, project, first, last, position, created_at)
+select (r).stack_id, (r).project, (r).first, (r).last, (r).position + $2, (r).created_at
+  from (select content::outbox as r from moving_row
+         where project = $1 and source_table = 'outbox' offset 0) m
+ order by (r).position nulls last, (r).id
+"""
+SET_CURSOR = "update outbox_cursor set position = $1"
+SHIFT_PURGED = "update purged_position set position = position + $2 where project = $1"
+INSERT_SHIFT = """
+insert into position_shift (project, boundary, shift, last) values ($1, $2, $3, $4)
 """
 #: A digest does not depend on the order of rows.
 DIGEST = {
@@ -396,10 +408,12 @@ async def arrive(
         await conn.execute(SET_FORMAT)
         await conn.execute(LOCK_CURSOR, timeout=LONG)
         await conn.execute(ARRIVE, project, source, timeout=LONG)
+        (computed,) = await conn.fetch(COMPUTE_SHIFT, project, position, timeout=LONG)
+        boundary, shift, last = computed
         for table in reversed([*MOVED]):
             try:
                 if table == RENUMBERED:
-                    await conn.execute(INSERT_OUTBOX, project, position, timeout=LONG)
+                    await conn.execute(INSERT_OUTBOX, project, shift, timeout=LONG)
                 else:
                     await conn.execute(RESTORE[table], project, timeout=LONG)
             except asyncpg.UniqueViolationError as error:
@@ -413,6 +427,9 @@ async def arrive(
                 raise refuse_difference(table, reason)
             if expected.count and table != RENUMBERED and found.digest != expected.digest:
                 raise refuse_difference(table, "the digests differ")
+        await conn.execute(SET_CURSOR, last)
+        await conn.execute(SHIFT_PURGED, project, shift)
+        await conn.execute(INSERT_SHIFT, project, boundary, shift, last)
         await _add_token_keys(conn, keys, keyring)
         while await delete_page(conn, project):
             pass

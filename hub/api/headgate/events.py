@@ -1,5 +1,6 @@
 """Events: the history of a stack, the event stream, and the schemas of events."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import cast
 
@@ -8,16 +9,17 @@ from aiohttp import web
 from channels.schemas.asyncapi import asyncapi
 from channels.schemas.event_schemas import SCHEMAS
 from channels.selection import Selection
+from channels.store.records import Cursor
 from channels.store.stream import Bounds, HistoryEvent, bounds_of, history
 from channels.stream import CONTENT_TYPE, StreamFilter, document, parse_event_id
 from channels.webhook.client import WebhookChannel
-from engine.errors import Invalid, NotFound, nearest
+from engine.errors import Conflict, Invalid, NotFound, Unavailable, nearest
 from engine.store.connection import Connection
 from engine.store.records import StackRecord
 from hub.api import http_headers
-from hub.api.admission import while_admitted, while_in_cell
+from hub.api.admission import while_admitted, while_current
 from hub.api.app_context import context_of, identity_of, project_of, server_of
-from hub.api.cells import CELL_NAME, CELLS, refuse_moving
+from hub.api.cells import CELLS, ReadPlace, refuse_moving
 from hub.api.client_limits import CLIENTS, client_of
 from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
@@ -88,24 +90,58 @@ async def stream(request: web.Request) -> web.StreamResponse:
 
 
 async def _send_events(request: web.Request) -> web.StreamResponse:
-    context, project = context_of(request), project_of(request)
-    if not request.app[CELLS].serves(request[CELL_NAME], project):
-        raise refuse_moving(project)
+    cells, project = request.app[CELLS], project_of(request)
+    place = await cells.locate(project)
+    place.cell.enter(request)
     selected = StreamFilter(project, await _selection(request))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
-    start = await context.feed.start(project, last)
+    start = await context_of(request).feed.start(project, last)
+    if not await cells.is_current(project, place):
+        raise refuse_moving(project)  # the request is served again
     response = web.StreamResponse(headers={"X-Accel-Buffering": "no"})
     response.content_type = CONTENT_TYPE
-    http_headers.add_headers(response, request, context.settings.server.cors_origins)
+    http_headers.add_headers(response, request, server_of(request).settings.server.cors_origins)
     await response.prepare(request)
     await response.write(b": connected\n\n")
+    following = _follow(request, selected, place, start, response.write)
+    await while_admitted(request, following)
+    return response
+
+
+async def _follow(
+    request: web.Request,
+    selected: StreamFilter,
+    place: ReadPlace,
+    cursor: Cursor,
+    write: Callable[[bytes], Awaitable[None]],
+) -> None:
+    """Write the stream, also while the project moves to another cell, until the server stops, the
+    reader is too slow, or no cell can be read."""
+    cells, project, disconnected = request.app[CELLS], selected.project, False
+
+    def set_cursor(at: Cursor) -> None:
+        nonlocal cursor
+        cursor = at
 
     async def pump() -> None:
-        with suppress(ConnectionError):  # the client disconnected
-            await context.feed.pump(selected, start, response.write)
+        nonlocal disconnected
+        try:
+            await place.cell.context.feed.pump(selected, cursor, write, set_cursor)
+        except ConnectionError:
+            disconnected = True
+        except Exception:
+            # The rows of a project that has moved are deleted.
+            if await cells.is_current(project, place):
+                raise
 
-    await while_admitted(request, while_in_cell(request, pump()))
-    return response
+    with suppress(Unavailable, Conflict):  # the client connects again, and gets the error then
+        while True:
+            await while_current(request, project, place, pump())
+            if disconnected or await cells.is_current(project, place):
+                return
+            place = await cells.locate(project)
+            place.cell.enter(request)
+            cursor = await place.cell.context.feed.resume(project, cursor)
 
 
 async def _selection(request: web.Request) -> Selection:

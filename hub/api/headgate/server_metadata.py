@@ -15,7 +15,7 @@ from engine.store.software.deployment_resources import ServerRecord
 from engine.types.software.deployed_server import PATH, owner_of
 from hub.api.admission import count_wrong_tokens
 from hub.api.app_context import AppContext, context_of
-from hub.api.cells import in_any_cell
+from hub.api.cells import read_in_any_cell
 from hub.api.orchestration import documents
 from hub.api.orchestration.software_configs import server_metadata
 from hub.api.routes import QueryParameter, Route
@@ -127,7 +127,7 @@ QUERY = {
     ),
 }
 ROUTES = (
-    Route("GET", PATH, count_wrong_tokens(in_any_cell(_authenticate, describe)),
+    Route("GET", PATH, count_wrong_tokens(read_in_any_cell(_authenticate, describe)),
           "The metadata of a server, for its agent",
           "software", query=QUERY, content_type=XML),
 )  # fmt: skip

@@ -65,6 +65,7 @@ WITH_PARENT: Mapping[str, str] = {
         "the stack or the subscription",
     ),
     "stack": "accept_change refuses a root stack; nested ones have the lock of their parent",
+    "position_shift": "moves alone write it, in the transaction in which the project arrives",
     "idempotency": "the stack that the same transaction creates",
     **dict.fromkeys(
         ("audit_checkpoint", "completion_request", "project_usage", "observer_usage",

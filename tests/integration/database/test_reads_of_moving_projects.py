@@ -1,9 +1,11 @@
 """Reads while a project moves between cells: from the cell that has its rows, in each step."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,14 @@ from typing import Any
 import aiohttp
 import pytest
 
+from channels.store.records import Cursor
+from channels.store.stream import current_cursor
+from channels.stream import parse_event_id
 from engine.errors import Conflict
 from engine.service.reads.stored_state import Reads
 from engine.store.connection import connect
 from engine.store.fault_points import MOVE_POINTS, UNDO_POINT, InjectedFault, inject_fault
+from engine.store.maintenance import project_moves
 from engine.store.maintenance.project_moves import MoveRecord, read_state
 from hub.api import cells as api_cells
 from hub.api.application import all_routes
@@ -31,7 +37,9 @@ from tests.integration.database.test_project_moves import (
     fill,
     served,
 )
+from tests.integration.software.test_deployments import SCRIPT, deployment
 from tests.support.admin_command import run_admin
+from tests.support.agent import OUTPUTS, SERVER, signed_metadata_url
 from tests.support.cells import (
     api_of,
     cell,
@@ -43,7 +51,7 @@ from tests.support.cells import (
 from tests.support.keys import key_file
 from tests.support.postgres import TestServer
 from tests.support.program import Http, eventually, resource, template
-from tests.support.receiver import running_receiver
+from tests.support.receiver import running_receiver, until
 from tests.support.replication import USER
 
 Json = Any
@@ -51,7 +59,7 @@ READ, CHANGE = "/stacks/done", "/stacks"
 SCHEMAS = "select nspname from pg_namespace where nspname like 'headgate!_moving!_%' escape '!'"
 #: Reads without rows of the project, and streams.
 NOT_COMPARED = {
-    "/v1/{project}/events/stream": "it ends with the move",
+    "/v1/{project}/events/stream": "it is followed in tests of its own",
     "/v1/{project}/session/oidc": "it needs an OpenID provider",
     "/v1/{project}/stacks/{name:arn:.+}": "as the name, whose route is compared",
     "/v1/{project}/tokens": "tokens are not used with cells",
@@ -194,6 +202,7 @@ async def test_no_read_fails_or_finds_a_part_during_a_whole_move(
     await http.create("wide", {f"r{number}": resource() for number in range(40)})
     assert await http.until_ended("wide") == "CREATE_COMPLETE"
     path = f"/stacks/wide/{(await http.stack('wide'))['id']}"
+    agent = await create_server(http)
 
     async def status() -> Json:
         stack = (await read(http, path))["stack"]
@@ -214,15 +223,20 @@ async def test_no_read_fails_or_finds_a_part_during_a_whole_move(
     async def hooks() -> Json:
         return [one["id"] for one in (await read(http, "/hooks"))["hooks"]]
 
+    async def metadata() -> Json:
+        found, text = await poll(http, agent)
+        assert found == 200, text
+        return text
+
     reads: list[Callable[[], Awaitable[Json]]] = [
-        status, resources, events, graph, hooks,
+        status, resources, events, graph, hooks, metadata,
         partial(names_of, http, "/stacks"),
         partial(names_of, http, "/stacks?global_tenant=true"),
         partial(names_of, of_project(http, IN_B), "/stacks?global_tenant=true"),
     ]  # fmt: skip
     expected = [await one() for one in reads]
     assert [len(one) for one in expected[1:4]] == [40, len(expected[2]), len(expected[3])]
-    assert expected[-1] == ["done", "other", "waiting", "wide"]
+    assert expected[-1] == ["done", "other", "server", "waiting", "wide"]
     counts = [0] * len(reads)
 
     async def repeat(number: int) -> None:
@@ -276,6 +290,57 @@ async def test_a_moving_project_that_cannot_be_read_makes_no_other_unavailable(
     assert len(page["stacks"]) == 3 and "warnings" not in page
     await cells.move()
     assert await names_of(http, "/stacks?global_tenant=true") == ["beside", "moving", "other"]
+
+
+async def create_server(http: Http) -> Json:
+    """A server whose agent polls its metadata, with its deployment; the settings of the agent."""
+    resources = {
+        "script": SCRIPT, "server": SERVER,
+        "dep": deployment(server={"get_resource": "server"}, input_values={"a": "A"}),
+    }  # fmt: skip
+    body = {"stack_name": "server", "template": template(resources, outputs=OUTPUTS)}
+    assert (await http.call("POST", "/stacks", body))[0] == 201
+    await http.until_parked("server", 1)
+
+    async def settings() -> Json:
+        output = await http.stack_request("GET", "server", "/outputs/agent")
+        return output["output"]["output_value"]
+
+    return await eventually(settings)
+
+
+async def poll(http: Http, agent: Json, **changed: str) -> tuple[int, str]:
+    async with http.session.get(signed_metadata_url(agent, **changed)) as response:
+        return response.status, await response.text()
+
+
+async def test_servers_get_their_metadata_in_every_step(
+    cells: TwoCells, short_notice: None
+) -> None:
+    """Their URL has no project. Wrong signatures are refused as without a move."""
+    agent = await create_server(cells.http)
+    before = await poll(cells.http, agent)
+    assert before[0] == 200 and "echo $a" in before[1]
+    await move_until(cells, "move.announced")
+    await cells.move(undo=True, to="")
+    for point in MOVE_POINTS:
+        await move_until(cells, point)
+        assert await poll(cells.http, agent) == before, point
+        status, text = await poll(cells.http, agent, Signature="x")
+        assert status == 401 and "is not signed" in text, point
+
+
+async def test_the_metadata_of_a_server_needs_the_cells_of_its_move(
+    cells: TwoCells, short_notice: None
+) -> None:
+    agent = await create_server(cells.http)
+    before = await poll(cells.http, agent)
+    await move_until(cells, "move.taken")
+    async with without_new_connections(cells):
+        status, text = await poll(cells.http, agent)
+        assert status == 503 and "CellUnavailable" in text
+        assert 'the cell \\"a\\" is not available' in text
+    assert await poll(cells.http, agent) == before
 
 
 async def pages(http: Http, query: str) -> list[str]:
@@ -471,25 +536,240 @@ async def _is_noticed(http: Http) -> bool:
     return (await http.call("POST", "/software_configs", {"name": "c"}))[0] == 503
 
 
-async def test_the_stream_of_a_moving_project_ends_and_is_refused_until_it_has_arrived(
-    cells: TwoCells, short_notice: None
+@dataclass
+class Stream:
+    """An event stream that a client reads. received: the places and IDs of the events so far."""
+
+    received: list[tuple[str, str]] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def places(self) -> list[str]:
+        return [place for place, _ in self.received]
+
+    @property
+    def ids(self) -> list[str]:
+        return [event for _, event in self.received]
+
+    async def read(self, response: aiohttp.ClientResponse) -> None:
+        place = ""
+        async for line in response.content:
+            name, _, value = line.decode().strip().partition(": ")
+            if name == "id":
+                place = value
+            elif name == "data":
+                self.received.append((place, json.loads(value)["id"]))
+        self.ended = True
+
+
+class Streams:
+    """The open streams of one project."""
+
+    def __init__(self, http: Http, stack: AsyncExitStack) -> None:
+        self._http, self._stack = http, stack
+        self._url = f"{http.url}/v1/{http.project}/events/stream"
+
+    async def open(self, last: str | None = None, *, query: str = "") -> Stream:
+        headers = {} if last is None else {"Last-Event-ID": last}
+        stream = Stream()
+        request = self._http.session.get(f"{self._url}{query}", headers=headers)
+        response = await self._stack.enter_async_context(request)
+        assert response.status == 200, await response.text()
+        assert await response.content.readline() == b": connected\n"
+        task = asyncio.create_task(stream.read(response))
+        self._stack.callback(task.cancel)
+        return stream
+
+    async def refusal(self, last: str) -> tuple[int, str]:
+        async with self._http.session.get(self._url, headers={"Last-Event-ID": last}) as response:
+            assert response.status >= 400, last
+            return response.status, (await response.json())["error"]["type"]
+
+
+@pytest.fixture
+async def streams(cells: TwoCells) -> AsyncIterator[Streams]:
+    async with AsyncExitStack() as stack:
+        yield Streams(cells.http, stack)
+
+
+async def has_events(http: Http, stream: Stream, stack: str, count: int = 2) -> None:
+    """Wait until the stream has all events of a stack that is complete."""
+    path = f"/stacks/{stack}/{(await http.stack(stack))['id']}/history"
+    expected = [one["id"] for one in (await read(http, path))["events"]]
+    assert len(expected) >= count
+    await until(lambda: {*expected} <= {*stream.ids})
+
+
+async def test_streams_stay_open_in_every_step_and_have_each_event_once(
+    cells: TwoCells, short_notice: None, streams: Streams
 ) -> None:
-    """No event occurs meanwhile; a client connects again with its last event."""
-    http, url = cells.http, f"{cells.http.url}/v1/{IN_A}/events/stream"
-    await cells.http.create("done", {"web": resource()})
-    async with http.session.get(url) as stream:
-        assert stream.status == 200
-        await move_until(cells, "move.taken")
-        with pytest.raises((aiohttp.ClientError, StopAsyncIteration)):
-            async with asyncio.timeout(30):
-                async for _ in stream.content:
-                    pass
-            raise StopAsyncIteration
-    async with http.session.get(url) as refused:
-        assert (refused.status, bool(refused.headers["Retry-After"])) == (503, True)
+    """Those that were open before, and those that are opened in each step, with the place of an
+    event or without, and with a filter."""
+    http = cells.http
+    for name in ("first", "second"):
+        await http.create(name, {"web": resource(), "app": resource()})
+        assert await http.until_ended(name) == "CREATE_COMPLETE"
+    of_others = of_project(http, OTHER_IN_A)
+    everything = await streams.open("0-0")
+    await has_events(http, everything, "second")
+    await of_others.create("other", {"web": resource()})  # positions in between
+    await http.create("third", {"web": resource()})
+    assert await http.until_ended("third") == "CREATE_COMPLETE"
+    await has_events(http, everything, "third")
+    before = list(everything.received)
+    assert len(before) > 10
+    known = len(before) // 2
+    opened: list[tuple[str, int, Stream]] = [
+        ("", len(before), await streams.open()),
+        ("", known, await streams.open(before[known - 1][0])),
+    ]
+    chosen = [("", await streams.open(query="?stacks=last"))]
+    for point in MOVE_POINTS:
+        await move_until(cells, point)
+        await of_others.call("GET", "/stacks")
+        opened += [
+            (point, 0, await streams.open("0-0")),
+            (point, known, await streams.open(before[known - 1][0])),
+            (point, len(before), await streams.open(before[-1][0])),
+            (point, len(before), await streams.open()),
+        ]
+        chosen.append((point, await streams.open(query="?stacks=last")))
+        for _, skipped, stream in opened:
+            # Also what was published before is sent during the move.
+            await until(lambda stream=stream, skipped=skipped: (
+                len(stream.received) >= len(before) - skipped))  # fmt: skip
+    await http.create("last", {"web": resource()})
+    assert await http.until_ended("last") == "CREATE_COMPLETE"
+    await has_events(http, everything, "last")
+    total = everything.ids
+    assert len(total) == len({*total}) and total[: len(before)] == [one for _, one in before]
+    for point, skipped, stream in opened:
+        await until(lambda stream=stream, skipped=skipped: len(stream.ids) >= len(total) - skipped)
+        assert stream.ids == total[skipped:], (point, skipped)
+        assert not stream.ended, (point, skipped)
+    for point, stream in chosen:
+        await until(lambda stream=stream: len(stream.ids) >= len(total) - len(before))
+        assert stream.ids == total[len(before) :], point
+    # Every place that any client has got is valid, and leads to exactly the following events.
+    for number, (place, _) in enumerate(everything.received):
+        resumed = await streams.open(place)
+        rest = total[number + 1 :]
+        await until(lambda resumed=resumed, rest=rest: len(resumed.ids) >= len(rest))
+        assert resumed.ids == rest, place
+
+
+async def test_places_of_a_stream_are_valid_after_several_moves(
+    cells: TwoCells, short_notice: None, streams: Streams
+) -> None:
+    """And back again, with events in each cell, and events that were purged before."""
+    http, of_b = cells.http, of_project(cells.http, IN_B)
+    others = of_project(http, OTHER_IN_A)
+    for name in ("before", "also"):  # the project has not the first positions
+        await others.create(name, {})
+        assert await others.until_ended(name) == "CREATE_COMPLETE"
+    everything = await streams.open("0-0")
+    for number, target in enumerate("baba"):
+        await of_b.create(f"other-{number}", {"web": resource()})
+        await http.create(f"s{number}", {"web": resource()})
+        assert await http.until_ended(f"s{number}") == "CREATE_COMPLETE"
+        await has_events(http, everything, f"s{number}")
+        if number == 1:
+            await purge_until(cells.urls[1], everything.places[2])
+        await cells.move(target)
+        await eventually(partial(_is_changed, http))
+    total, received, places = everything.ids, everything.received, everything.places
+    assert len(total) == len({*total}) and not everything.ended
+    for number, (place, _) in enumerate(received):
+        if number < 2:
+            assert await streams.refusal(place) == (410, "EventsGone"), place
+            continue
+        resumed, rest = await streams.open(place), total[number + 1 :]
+        await until(lambda resumed=resumed, rest=rest: len(resumed.ids) >= len(rest))
+        assert resumed.ids == rest, (number, place)
+    await check_translation(cells.urls[0], max(parse_event_id(one).position for one in places))
+
+
+async def check_translation(url: str, highest: int) -> None:
+    """Each position, also one that no client has got, is translated once."""
+    conn = await connect(url)
+    try:
+        last = await conn.fetchval("select max(boundary) from position_shift")
+        for position in range(highest + 1):
+            found = await current_cursor(conn, IN_A, Cursor(position, 1))
+            assert found.position > last, position
+            assert await current_cursor(conn, IN_A, found) == found, position
+    finally:
+        await conn.close()
+
+
+async def purge_until(url: str, place: str) -> None:
+    """Record that the events up to a place were purged, as the purge does. place: of the cell a,
+    from which the project has moved."""
+    conn = await connect(url)
+    try:
+        cursor = await current_cursor(conn, IN_A, parse_event_id(place))
+        await conn.execute(
+            "insert into purged_position values ($1, $2, $3)",
+            IN_A, cursor.position, cursor.sequence,
+        )  # fmt: skip
+    finally:
+        await conn.close()
+
+
+async def test_a_stream_that_begins_while_the_project_arrives_gets_what_happens_there(
+    cells: TwoCells, short_notice: None, streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile, the former cell publishes events of other projects: the stream begins at a later
+    place than the one with which the project arrives."""
+    http, others, opened = cells.http, of_project(cells.http, OTHER_IN_A), list[Stream]()
+    await http.create("first", {})
+    assert await http.until_ended("first") == "CREATE_COMPLETE"
+    read_position = project_moves.read_position
+
+    async def held(conn: Any) -> int:
+        position = await read_position(conn)
+        for number in range(8):
+            await others.create(f"other-{number}", {})
+            assert await others.until_ended(f"other-{number}") == "CREATE_COMPLETE"
+
+        async def has_grown() -> bool:
+            return await read_position(conn) > position + 10
+
+        await until(has_grown)
+        opened.append(await streams.open())
+        return position
+
+    monkeypatch.setattr(project_moves, "read_position", held)
     await cells.move()
-    async with http.session.get(url, headers={"Last-Event-ID": ""}) as stream:
-        assert stream.status == 200
+    await eventually(partial(_is_changed, http))
+    await http.create("second", {})
+    assert await http.until_ended("second") == "CREATE_COMPLETE"
+    await has_events(http, opened[0], "second")
+    assert len(opened[0].ids) == len({*opened[0].ids})
+
+
+async def test_a_stream_stays_open_when_a_move_is_put_back(
+    cells: TwoCells, short_notice: None, streams: Streams
+) -> None:
+    http = cells.http
+    await http.create("first", {"web": resource()})
+    assert await http.until_ended("first") == "CREATE_COMPLETE"
+    everything = await streams.open("0-0")
+    await has_events(http, everything, "first")
+    before = len(everything.received)
+    await move_until(cells, "move.copied")
+    during = [await streams.open(), await streams.open(everything.places[0])]
+    await until(lambda: len(during[1].received) == before - 1)
+    await cells.move(undo=True, to="")
+    await eventually(partial(_is_changed, http))
+    await http.create("second", {"web": resource()})
+    assert await http.until_ended("second") == "CREATE_COMPLETE"
+    await has_events(http, everything, "second")
+    total = everything.ids
+    assert len(total) == len({*total}) and not everything.ended
+    for stream, skipped in zip(during, (before, 1), strict=True):
+        await until(lambda stream=stream, skipped=skipped: len(stream.ids) >= len(total) - skipped)
+        assert stream.ids == total[skipped:] and not stream.ended
 
 
 async def test_a_move_is_refused_if_the_account_may_create_no_schema(

@@ -117,7 +117,7 @@ create index event_by_own_id on event (id, stack_id);
 drop index event_of_resource;
 drop index node_succeeded;
 drop index delivery_pending;
-drop table stack_tag, cell, cell_project, moving_row, moving_schema, converge_request;
+drop table stack_tag, cell, cell_project, moving_row, moving_schema, position_shift, converge_request;
 drop function tag_stack cascade;
 drop function refuse_moved_project cascade;
 drop index resource_by_requirement;
