@@ -149,9 +149,10 @@ select source_table, count(*) as count, md5(string_agg(d, '' order by d)) as dig
   from (select source_table, md5(content) as d from moving_row where project = $1) r
  group by source_table
 """
-COUNT_RUNNING = """
-select count(*) from stack s join node n on n.stack_id = s.id
- where s.project = $1 and n.state = 'running'
+LIST_RUNNING = """
+select s.name as stack, n.name as resource, n.operation
+  from stack s join node n on n.stack_id = s.id
+ where s.project = $1 and n.state = 'running' order by 1, 2
 """
 #: version: differs after each change of the entry, and after the rows have left their tables.
 _STATES = """
@@ -261,6 +262,18 @@ class MoveRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfinishedOperation:
+    """resource: "": of the whole stack."""
+
+    stack: str
+    resource: str
+    operation: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} of {self.stack}{self.resource and '/'}{self.resource}"
+
+
+@dataclass(frozen=True, slots=True)
 class TableDigest:
     count: int
     digest: str
@@ -306,10 +319,9 @@ async def announce_move(conn: Connection, project: str, target: str) -> None:
     await conn.execute(ANNOUNCE_MOVE, project, target)
 
 
-async def count_running(conn: Connection, project: str) -> int:
+async def list_running(conn: Connection, project: str) -> list[UnfinishedOperation]:
     """Operations under way."""
-    count: int = await conn.fetchval(COUNT_RUNNING, project)
-    return count
+    return [UnfinishedOperation(**row) for row in await conn.fetch(LIST_RUNNING, project)]
 
 
 async def close_project(conn: Connection, project: str) -> None:

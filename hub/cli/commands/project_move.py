@@ -30,6 +30,8 @@ COMMAND = "move-project"
 NOTICE_TIME = 10.0
 #: Seconds between two looks at the operations under way.
 POLL_INTERVAL = 0.2
+#: Operations under way that a report names.
+MAX_NAMED = 10
 #: Seconds between two attempts to lock the rows: longer than the interval in which a dispatcher
 #: looks for events to publish, which an attempt prevents.
 LOCK_INTERVAL = 6.0
@@ -295,16 +297,19 @@ class _Steps:
             raise
         self._report(f"changes of {move.project} are refused; waiting for operations under way")
         await asyncio.sleep(NOTICE_TIME)
-        count = await moves.count_running(self._source, move.project)
+        running = await moves.list_running(self._source, move.project)
         for _ in range(int(wait / POLL_INTERVAL)):
-            if not count:
+            if not running:
                 return
             await asyncio.sleep(POLL_INTERVAL)
-            count = await moves.count_running(self._source, move.project)
-        if count:
+            running = await moves.list_running(self._source, move.project)
+        if running:
+            named = [str(one) for one in running[:MAX_NAMED]]
+            if more := len(running) - len(named):
+                named.append(f"{more} more")
             self._report(
-                f"{count} operations are under way: the new cell calls them again with the same"
-                " operation keys"
+                "operations are under way, which the new cell calls again with the same operation"
+                f" keys: {', '.join(named)}"
             )
 
     async def _take(self, *taken: Callable[[Connection, str], Awaitable[None]]) -> int:

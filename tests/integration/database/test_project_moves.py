@@ -27,6 +27,8 @@ from engine.store.maintenance.project_moves import (
     lock_move,
     read_state,
 )
+from engine.types.contract import Call, Outcome
+from engine.types.test_resource import TestResource
 from engine.words import MoveState
 from hub.api import admission
 from hub.api.request_validation import read_body
@@ -702,6 +704,79 @@ async def test_a_move_to_a_cell_that_is_away_is_refused(urls: list[str], no_noti
                     cells_settings(databases), IN_A, "b", undo=False, wait=1, report=print
                 )
             assert await _succeeds(of_project(http, IN_A))
+
+
+class HeldCreate:
+    """The first call of a create, which lasts until it is released. keys: of all calls."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.keys: list[UUID] = []
+        self.begun, self.release, self.ended = (asyncio.Event() for _ in range(3))
+        create = TestResource.create
+
+        async def held(of_type: TestResource, call: Call) -> Outcome:
+            self.keys.append(call.operation_key)
+            if len(self.keys) == 1:
+                self.begun.set()
+                try:
+                    await self.release.wait()
+                finally:
+                    self.ended.set()
+            return create(of_type, call)
+
+        monkeypatch.setattr(TestResource, "create", held)
+
+
+async def test_a_move_waits_for_an_operation_under_way(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, settings, lines = HeldCreate(monkeypatch), cells_settings(cells.databases), list[str]()
+    await cells.http.create("slow", {"web": resource()})
+    await until(held.begun.is_set)
+    moving = asyncio.create_task(
+        move_project(settings, IN_A, "b", undo=False, wait=60, report=lines.append)
+    )
+    await until(lambda: any("waiting for operations" in one for one in lines))
+    held.release.set()
+    await moving
+    await eventually(lambda: _succeeds(cells.http))
+    assert await cells.http.until_ended("slow") == "CREATE_COMPLETE"
+    assert len(held.keys) == 1
+    assert not any("are under way" in one for one in lines)
+
+
+async def test_an_operation_that_the_move_does_not_wait_for_is_named_and_has_one_result(
+    urls: list[str], no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new cell calls it again with the same key, after its lease. What the former cell returns
+    later is not written."""
+    held, lines = HeldCreate(monkeypatch), list[str]()
+    databases = [cell(name, url) for name, url in zip("ab", urls, strict=True)]
+    settings = cells_settings(databases)
+    async with (
+        api_of(databases) as http,
+        engine_of(urls[0], http.url, **{"engine.lease": "5s"}),
+        engine_of(urls[1], http.url),
+        running_receiver() as receiver,
+    ):
+        cells = TwoCells(urls, of_project(http, IN_A), receiver)
+        await cells.http.create("slow", {"web": resource()})
+        await until(held.begun.is_set)
+        await move_project(settings, IN_A, "b", undo=False, wait=0, report=lines.append)
+        assert [one for one in lines if "are under way" in one] == [
+            "operations are under way, which the new cell calls again with the same operation keys:"
+            " create of slow/web"
+        ]
+        await eventually(lambda: _succeeds(cells.http))
+        assert await cells.http.until_ended("slow") == "CREATE_COMPLETE"
+        held.release.set()
+        await until(held.ended.is_set)
+        assert len(held.keys) == 2 and len({*held.keys}) == 1
+        events = [one["resource_status"] for one in await cells.http.events("slow")
+                  if one["resource_name"] == "web"]  # fmt: skip
+        assert events.count("CREATE_COMPLETE") == 1  # and one IN_PROGRESS for each call
+        assert await cells.counts(0) == {}
+        assert (await cells.counts(1))["resource"] == 1
 
 
 async def test_two_commands_move_a_project_once(cells: TwoCells, no_notice: None) -> None:

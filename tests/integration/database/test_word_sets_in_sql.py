@@ -70,6 +70,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
             for how in (words.StepKind if one is Decision.STEP else [words.StepKind.OVER])
         ),
     ),
+    "move_state": (LEFT,),
     "v_move": (LEFT,),
     "write": (frozenset({"insert", "leave"}),),  # a replacement has its own row
 }
