@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, cast
 
 from headgate.connection import (
+    PAGE_SIZE,
+    PROJECT,
     TIMEOUT,
+    URL,
     ApiConnection,
     ClientCredentials,
     StreamedEvent,
@@ -20,10 +23,6 @@ if TYPE_CHECKING:
     from headgate import documents
 
 Json = Any
-#: The default URL of a server, and the default project.
-URL, PROJECT = "http://127.0.0.1:8004", "default"
-#: Items in a page of a list.
-PAGE_SIZE = 1000
 #: Seconds between two reads of a wait: short at first, because small stacks end soon.
 FIRST_POLL, MAX_POLL = 0.05, 1.0
 #: Seconds between two attempts to reconnect an event stream: the first and the longest.

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 Json = Any
 Query = Mapping[str, str] | Sequence[tuple[str, str]]
+#: The default URL of a server, and the default project.
+URL, PROJECT = "http://127.0.0.1:8004", "default"
+#: Items in a page of a list.
+PAGE_SIZE = 1000
 #: Seconds: for a request, for a connection, and without data or heartbeat on a stream.
 TIMEOUT, CONNECT, SILENCE = 60.0, 5.0, 60.0
 #: The part of an API path below the project.

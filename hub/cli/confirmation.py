@@ -7,8 +7,9 @@ from typing import Any
 
 import typer
 
-from hub.cli.context import err, stop
+from hub.cli.context import stop
 from hub.cli.exit_codes import ExitCode
+from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.tables import plain
 
 Json = Any
@@ -30,7 +31,7 @@ def confirm(question: str, facts: Sequence[str], yes: bool) -> None:
         reason = "standard input is not a terminal, so the command cannot ask for confirmation"
         stop(f"{UNCHANGED}: {reason}. Use --yes to skip the question.", ExitCode.ERROR)
     for line in facts:
-        err.print(plain(line), markup=False, soft_wrap=True)
+        standard_error().print(plain(line), markup=False, soft_wrap=True)
     try:
         agreed = typer.confirm(plain(question), err=True)
     except typer.Abort:  # Ctrl-C or Ctrl-D

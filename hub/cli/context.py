@@ -1,38 +1,32 @@
 """Requests, results and errors of all commands."""
 
-import asyncio
 import re
-import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
-from rich.console import Console, RenderableType
 
 from engine.errors import HeadgateError, Unavailable
 from headgate.connection import Query
 from headgate.errors import RequestError
+from hub.cli import libraries
 from hub.cli.connection.client import ApiClient, call_stack
 from hub.cli.connection.connections import ChosenConnection, ResolvedConnection
 from hub.cli.connection.saved_contexts import ContextError
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
 from hub.cli.options import ConnectionOptions, OfflineOptions
+from hub.cli.printing.consoles import standard_error, standard_output
 from hub.cli.printing.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
 from hub.cli.printing.pager import show_text
-from hub.cli.printing.tables import UNLIMITED
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from hub.settings.settings import Settings
 
 Result = TypeVar("Result")
 Json = Any
-
-
-#: The width of tables; None: that of the terminal.
-WIDTH = None if sys.stdout.isatty() else UNLIMITED
-out = Console(highlight=False, emoji=False, width=WIDTH)
-err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def ask(server: ConnectionOptions, work: Callable[[ApiClient], Awaitable[Result]]) -> Result:
@@ -61,9 +55,9 @@ def ask_with(
             return await work(client)
 
     try:
-        return asyncio.run(run())
+        return libraries.asyncio.run(run())
     except RequestError as error:
-        stop(error_text(error, terminal=err.is_terminal), ExitCode.ERROR)
+        stop(error_text(error, terminal=standard_error().is_terminal), ExitCode.ERROR)
     except InputError as error:
         stop(str(error), ExitCode.ERROR)
     except KeyboardInterrupt:
@@ -106,7 +100,7 @@ def run_offline(
         return await work(settings)
 
     try:
-        return asyncio.run(run())
+        return libraries.asyncio.run(run())
     except (HeadgateError, OSError) as error:
         stop(str(error), ExitCode.ERROR)
 
@@ -139,11 +133,11 @@ def stop(message: str, code: ExitCode) -> NoReturn:
 
 def complain(message: str) -> None:
     """Print to standard error, without line breaks at the width of the terminal."""
-    err.print(f"headgate: {message}", markup=False, soft_wrap=True)
+    standard_error().print(f"headgate: {message}", markup=False, soft_wrap=True)
 
 
 def print_result(
-    document: Json, result_format: ResultFormat, render: Callable[[], RenderableType]
+    document: Json, result_format: ResultFormat, render: Callable[[], "RenderableType"]
 ) -> None:
     """Print a result. render: it for people."""
     if result_format.is_document:
@@ -162,13 +156,13 @@ def print_document(document: Json, result_format: ResultFormat = JSON) -> None:
         typer.echo(text)
 
 
-def print_renderable(result: RenderableType, *, wide: bool = False) -> None:
+def print_renderable(result: "RenderableType", *, wide: bool = False) -> None:
     """Print a result for people. On a terminal, a long one is shown in a pager. wide: do not
     shorten lines."""
-    if not out.is_terminal:
-        out.print(result, markup=False)
+    console = standard_output(wide=wide)
+    if not console.is_terminal:
+        console.print(result, markup=False)
         return
-    console = Console(highlight=False, emoji=False, width=UNLIMITED) if wide else out
     with console.capture() as captured:
         console.print(result, markup=False)
-    show_text(captured.get(), lines=out.height)
+    show_text(captured.get(), lines=console.height)

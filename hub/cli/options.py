@@ -1,7 +1,7 @@
 """Options and arguments that several commands share."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from engine.hooks.durations import parse_duration
-from headgate.client import PROJECT, URL
+from headgate.connection import PROJECT, URL
 from hub.cli.completion import complete_contexts, complete_stacks
 from hub.cli.printing.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
 
@@ -28,9 +28,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters = signature(command, eval_str=True).parameters
     groups = {name: one.annotation for name, one in parameters.items() if _is_group(one)}
     own = [one for name, one in parameters.items() if name not in groups]
-    options = [
-        _option(field, group) for group in reversed(groups.values()) for field in fields(group)
-    ]
+    options = [option for group in reversed(groups.values()) for option in _options(group)]
 
     @wraps(command)
     def with_groups(**values: Any) -> None:
@@ -48,11 +46,17 @@ def _is_group(parameter: Parameter) -> bool:
     return isinstance(kind, type) and issubclass(kind, OptionGroup)
 
 
-def _option(field: "Field[Any]", group: type[OptionGroup]) -> Parameter:
-    factory = field.default_factory
-    default = field.default if factory is MISSING else factory()
-    annotation = get_type_hints(group, include_extras=True)[field.name]
-    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _options(group: type[OptionGroup]) -> list[Parameter]:
+    annotations = get_type_hints(group, include_extras=True)
+    return [
+        Parameter(
+            one.name,
+            Parameter.KEYWORD_ONLY,
+            default=one.default if one.default_factory is MISSING else one.default_factory(),
+            annotation=annotations[one.name],
+        )
+        for one in fields(group)  # type: ignore[arg-type] # each group is a dataclass
+    ]
 
 
 def http_url(text: str) -> str:

@@ -114,16 +114,48 @@ print(*sys.modules, sep="\\n")
 """
 
 
-def test_help_and_usage_errors_load_no_http_client() -> None:
-    commands = ("--help", "stack create --help", "hook patch --help", "--version",
-                "stack no-such-command")  # fmt: skip
+#: What a request, an answer of the server or a result needs, but neither help nor a usage error.
+FOR_REQUESTS = ("aiohttp", "asyncio", "headgate.client", "rich", "ssl", "yarl")
+#: Prints the help of every command, then the modules that were loaded for it.
+EVERY_HELP = """
+import sys
+import typer.main
+from hub.cli.main import app
+
+def walk(command, words):
+    try:
+        app([*words, "--help"])
+    except SystemExit as end:
+        assert end.code == 0, (words, end.code)
+    for name, below in getattr(command, "commands", {}).items():
+        walk(below, [*words, name])
+
+walk(typer.main.get_command(app), [])
+print(*sys.modules, sep="\\n")
+"""
+
+
+def test_no_help_loads_what_requests_need() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_HELP], capture_output=True, text=True, timeout=60, check=True
+    )
+    pages, _, modules = done.stdout.partition("\nsys\n")
+    assert pages.count("Usage: ") > 100
+    assert "Usage: -c stack snapshot list" in pages
+    loaded = set(modules.splitlines())
+    assert "hub.cli.commands.project_move" not in loaded
+    assert loaded.intersection((*HEAVY, *DOCUMENTS, *FOR_REQUESTS)) == set()
+
+
+def test_usage_errors_load_nothing_that_requests_need() -> None:
+    commands = ("stack no-such-command", "hook patch --no-such-option", "stack create")
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_A_REQUEST, *commands],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     loaded = set(done.stdout.splitlines())
     assert "hub.cli.connection.client" in loaded
-    assert loaded.intersection((*HEAVY, *DOCUMENTS, "aiohttp", "yarl")) == set()
+    assert loaded.intersection((*HEAVY, *DOCUMENTS, *FOR_REQUESTS)) == set()
 
 
 #: What no command needs to print the list of commands.

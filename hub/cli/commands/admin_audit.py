@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
-from rich.text import Text
 
 from engine.errors import HeadgateError
 from engine.words import uuid_or_none
@@ -16,6 +15,7 @@ from hub.cli.connection.client import is_prefix
 from hub.cli.context import print_result, run_offline, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import OfflineOptions, with_options
+from hub.cli.printing.renderables import styled_text
 
 if TYPE_CHECKING:
     from engine.store.connection import Connection
@@ -79,7 +79,7 @@ def verify_audit(
         return await _verify(settings, stack, entry, signed, public_key)
 
     results, projects = run_offline(offline, work)
-    print_result(results, offline.format, lambda: Text("\n".join(report(results, projects))))
+    print_result(results, offline.format, lambda: styled_text("\n".join(report(results, projects))))
     raise typer.Exit(ExitCode.ERROR if any(one["error"] for one in results) else ExitCode.COMPLETE)
 
 
@@ -101,7 +101,7 @@ def sign_audit(offline: OfflineOptions) -> None:
         return count
 
     count = run_offline(offline, work)
-    signed = Text(f"signed {count} checkpoints")
+    signed = styled_text(f"signed {count} checkpoints")
     print_result({"checkpoints": count}, offline.format, lambda: signed)
 
 
@@ -116,7 +116,7 @@ def audit_key(offline: OfflineOptions) -> None:
         return public_pem(settings.audit.key_path(settings.database.data_dir))
 
     key = run_offline(offline, work)
-    print_result({"public_key": key}, offline.format, lambda: Text(key.rstrip("\n")))
+    print_result({"public_key": key}, offline.format, lambda: styled_text(key.rstrip("\n")))
 
 
 async def _verify(

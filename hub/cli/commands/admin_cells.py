@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from hub.cli.context import print_result, run_offline, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import OfflineOptions, seconds, with_options
+from hub.cli.printing.renderables import styled_text
 
 if TYPE_CHECKING:
     from hub.settings.settings import Settings
@@ -51,4 +51,4 @@ def move_project(
 
     result = run_offline(offline, work, of_cells=True)
     text = f"{project} is in the cell {result['cell']}"
-    print_result(result, offline.format, lambda: Text(text))
+    print_result(result, offline.format, lambda: styled_text(text))

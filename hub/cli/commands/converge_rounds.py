@@ -1,18 +1,18 @@
 """Waiting for `headgate stack converge --rounds`: the server observes the stack after each round,
 and starts the next one if it still differs."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from engine.words import PENDING_CONVERGE
+from hub.cli import libraries
 from hub.cli.commands.stack_change import POLLS, Outcome, wait_for_action
 from hub.cli.commands.stack_observation import read_drift
 from hub.cli.connection.client import ApiClient, stack_path
-from hub.cli.context import err
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import WaitOptions
+from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.tables import plain
 
 Json = Any
@@ -26,7 +26,7 @@ async def run_rounds(
 ) -> Outcome:
     """Converge a stack, and wait for the update, or for all rounds. body: of the update. wait: for
     all rounds together."""
-    end = asyncio.get_running_loop().time() + wait.timeout
+    end = libraries.asyncio.get_running_loop().time() + wait.timeout
     await client.call("PATCH", stack_path(stack), body=body)
     outcome = await wait_for_action(client, stack["id"], "UPDATE", wait)
     if body["converge"] is True or not wait.any:
@@ -34,7 +34,7 @@ async def run_rounds(
     shown = 1
     while outcome.code == ExitCode.COMPLETE:
         try:
-            async with asyncio.timeout_at(end):
+            async with libraries.asyncio.timeout_at(end):
                 found = await _until_next(client, stack, shown)
         except TimeoutError:
             return replace(outcome, code=ExitCode.TIMED_OUT, message=EXPIRED)
@@ -47,8 +47,8 @@ async def run_rounds(
             return replace(outcome, code=ExitCode.ERROR, message=plain(found["reason"]))
         shown = found["round"]
         text = f"The stack still differs. Round {shown} of {found['rounds']} has started."
-        err.print(plain(text), markup=False, soft_wrap=True)
-        rest = max(end - asyncio.get_running_loop().time(), 0)
+        standard_error().print(plain(text), markup=False, soft_wrap=True)
+        rest = max(end - libraries.asyncio.get_running_loop().time(), 0)
         outcome = await wait_for_action(client, stack["id"], "UPDATE", replace(wait, timeout=rest))
     return outcome
 
@@ -64,4 +64,4 @@ async def _until_next(client: ApiClient, stack: Json, number: int) -> Json:
         if converge["state"] not in PENDING or converge["round"] > number:
             return converge
         polls += 1
-        await asyncio.sleep(POLLS.ceiling(polls))
+        await libraries.asyncio.sleep(POLLS.ceiling(polls))

@@ -25,7 +25,7 @@ from aiohttp import web
 from rich.console import Console
 
 from engine.hot.expressions.masking import MASK
-from headgate.client import PROJECT
+from headgate.connection import PROJECT
 from headgate.errors import RequestError
 from headgate.signatures import is_signed
 from hub.cli.connection.client import ApiClient

@@ -1,15 +1,18 @@
 """headgate graph: the graph of a stack as a tree, or for Graphviz."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from hub.cli import options
 from hub.cli.context import ask_stack, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.renderables import assemble_text, join_lines, styled_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Json = Any
 #: Maximum indentation of the tree.
@@ -41,19 +44,21 @@ def graph(
         print_result(document, server.format, lambda: tree(stack, document))
 
 
-def tree(name: str, graph: Mapping[str, Json]) -> Text:
+def tree(name: str, graph: Mapping[str, Json]) -> "Text":
     """Each node once, indented under the last node that it depends on; the others are named in its
     line. The nodes of its nested stack follow, with more indentation.
     """
     nested = {one["stack_id"]: one for one in graph.get("stacks", ())}
     traversal = graph["traversal"]
-    lines = [Text(tables.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
-    return Text("\n").join([*lines, *_lines(graph, nested, 1)])
+    lines = [
+        styled_text(tables.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")
+    ]
+    return join_lines([*lines, *_lines(graph, nested, 1)])
 
 
 def _lines(
     graph: Mapping[str, Json], nested: Mapping[str, Mapping[str, Json]], base: int
-) -> Iterator[Text]:
+) -> "Iterator[Text]":
     nodes = {node["id"]: node for node in graph["nodes"]}
     before = _before(nodes, graph["edges"])
     depth = _depths(nodes, before)
@@ -66,15 +71,15 @@ def _lines(
         node, level = nodes[node_id], depth[node_id] + base
         above = sorted(before[node_id], key=lambda one: depth[one])[:-1]
         label = _label(node, [output.label(nodes[one]["resource_name"]) for one in above])
-        yield Text("  " * min(level, MAX_DEPTH)).append_text(label)
+        yield styled_text("  " * min(level, MAX_DEPTH)).append_text(label)
         if (below := nested.get(node.get("nested_stack_id") or "")) is not None:
             yield from _lines(below, nested, level + 2)
         stack += under[node_id]
 
 
-def _label(node: Json, others: Sequence[str]) -> Text:
+def _label(node: Json, others: Sequence[str]) -> "Text":
     state = node["state"]
-    text = Text.assemble(
+    text = assemble_text(
         (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
         output.label(node["path"]),
         (f"  {node['operation']} {state}", "dim"),

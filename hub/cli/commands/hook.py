@@ -7,10 +7,8 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import typer
-from rich.text import Text
 
-from headgate.client import PAGE_SIZE
-from headgate.connection import url_path
+from headgate.connection import PAGE_SIZE, url_path
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.completion import complete_hooks, complete_stacks
@@ -23,13 +21,15 @@ from hub.cli.connection.client import (
     read_pages,
     select_stack,
 )
-from hub.cli.context import ask, err, print_result, stop
+from hub.cli.context import ask, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
 from hub.cli.inputs.request_bodies import yaml_values
 from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.formats import format_yaml
+from hub.cli.printing.renderables import styled_text
 
 Json = Any
 app = typer.Typer(help="List, show and answer hooks.", no_args_is_help=True)
@@ -189,7 +189,7 @@ def list_(
 def show_(server: ServerOptions, which: Which) -> None:
     """Show a hook with the details needed to decide."""
     hook = ask(server, lambda client: find(client, which))
-    print_result(hook, server.format, lambda: Text(tables.plain(format_yaml(hook))))
+    print_result(hook, server.format, lambda: styled_text(tables.plain(format_yaml(hook))))
 
 
 @app.command()
@@ -395,7 +395,7 @@ def _answer_all(
         stop("no waiting hook matches; see `headgate hook list`", ExitCode.ERROR)
     if not selection.yes:
         rows = [output.hook_row(hook) for hook in hooks]
-        err.print(output.table(rows, output.HOOK_COLUMNS), markup=False)
+        standard_error().print(output.table(rows, output.HOOK_COLUMNS), markup=False)
     confirm(
         f"Answer {format_count(len(hooks), 'hook')} with {body['decision']}?", (), selection.yes
     )

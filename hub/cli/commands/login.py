@@ -1,6 +1,5 @@
 """headgate login and logout, and headgate context: list, show, use and delete."""
 
-import asyncio
 import sys
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ import typer
 
 from headgate.connection import ClientCredentials, url_path
 from headgate.errors import RequestError
+from hub.cli import libraries
 from hub.cli.completion import complete_contexts
 from hub.cli.connection.client import ApiClient
 from hub.cli.connection.connections import ResolvedConnection
@@ -89,7 +89,7 @@ def _end_replaced_login(context: SavedContext) -> None:
 
     async def end(client: ApiClient) -> None:
         try:
-            async with asyncio.timeout(_END_TIME):
+            async with libraries.asyncio.timeout(_END_TIME):
                 await client.call("DELETE", url_path("session"))
         except (RequestError, TimeoutError) as error:
             if not (isinstance(error, RequestError) and error.status == 401):

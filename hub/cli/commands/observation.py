@@ -3,11 +3,11 @@
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from headgate.connection import url_path
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
+from hub.cli.printing.renderables import styled_text
 
 Json = Any
 app = typer.Typer(help="Report changes of physical resources.", no_args_is_help=True)
@@ -32,7 +32,7 @@ def report(
     changes = [{"physical_resource_id": one, "type": type_} for one in ids]
     body = {"observations": changes}
     found = ask(server, lambda client: client.call("POST", url_path("observations"), body=body))
-    print_result(found, server.format, lambda: Text(summary(found)))
+    print_result(found, server.format, lambda: styled_text(summary(found)))
 
 
 def summary(found: Json) -> str:

@@ -4,15 +4,16 @@ On a terminal, a tree that is redrawn in place and removed at the end; elsewhere
 something has changed, but not more often than every few seconds.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
 from headgate.errors import RequestError
+from hub.cli import libraries
 from hub.cli.commands.watch import MAX_SHARE, TICK, WatchedStack
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
-from hub.cli.context import complain, err
+from hub.cli.context import complain
+from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.output import label
 
 #: Seconds between lines, and before the first one.
@@ -24,34 +25,34 @@ MAX_HOOKS = 3
 @asynccontextmanager
 async def shown_progress(client: ApiClient, stack_id: str) -> AsyncIterator[None]:
     """Show the progress until the block ends."""
-    showing = asyncio.create_task(
-        _draw(client, stack_id) if err.is_terminal else _print_lines(client, stack_id)
+    showing = libraries.asyncio.create_task(
+        _draw(client, stack_id) if standard_error().is_terminal else _print_lines(client, stack_id)
     )
     try:
         yield
     finally:
         showing.cancel()
-        with suppress(asyncio.CancelledError):
+        with suppress(libraries.asyncio.CancelledError):
             await showing
 
 
 async def _draw(client: ApiClient, stack_id: str) -> None:
     from rich.live import Live
 
-    loop = asyncio.get_running_loop()
-    with Live(console=err, auto_refresh=False, transient=True) as live:
+    loop = libraries.asyncio.get_running_loop()
+    with Live(console=standard_error(), auto_refresh=False, transient=True) as live:
         while True:
             began = loop.time()
             state = await _read(client, stack_id)
             if state is not None:
                 live.update(state.render(datetime.now(UTC)), refresh=True)
-            await asyncio.sleep(max(TICK, (loop.time() - began) / MAX_SHARE))
+            await libraries.asyncio.sleep(max(TICK, (loop.time() - began) / MAX_SHARE))
 
 
 async def _print_lines(client: ApiClient, stack_id: str) -> None:
     shown = ""
     while True:
-        await asyncio.sleep(LINE_SECONDS)
+        await libraries.asyncio.sleep(LINE_SECONDS)
         state = await _read(client, stack_id)
         if state is not None and (line := progress_line(state)) != shown:
             complain(line)

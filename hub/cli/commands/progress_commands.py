@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from hub.cli import options
 from hub.cli.commands import graph
@@ -14,6 +13,7 @@ from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import FormatKind, ResultFormat
+from hub.cli.printing.renderables import styled_text
 
 Json = Any
 app = typer.Typer()
@@ -83,7 +83,7 @@ def why(server: ServerOptions, stack: options.Name) -> None:
 
     document, waiting = ask(server, work)
     lines = output.sentences(document, waiting)
-    print_result(document, server.format, lambda: Text("\n".join(lines)))
+    print_result(document, server.format, lambda: styled_text("\n".join(lines)))
 
 
 app.command(name="graph")(graph.graph)

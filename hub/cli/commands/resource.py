@@ -1,11 +1,9 @@
 """headgate resource: list, show, mark, protect and signal resources."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import RenderableType
-from rich.text import Text
 
 from hub.cli import options
 from hub.cli.commands.hook import read_answer_data
@@ -15,6 +13,10 @@ from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import format_yaml
+from hub.cli.printing.renderables import styled_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 app = typer.Typer(help="List, show, mark, protect and signal resources.", no_args_is_help=True)
@@ -62,7 +64,7 @@ def list_(
 def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
     """Show a resource with its attributes; secret ones are masked."""
     found = ask_stack(server, stack, "GET", "resources", which)["resource"]
-    print_result(found, server.format, lambda: Text(tables.plain(format_yaml(found))))
+    print_result(found, server.format, lambda: styled_text(tables.plain(format_yaml(found))))
 
 
 @app.command()
@@ -115,7 +117,7 @@ def signal(
     print_result(found, server.format, lambda: _format_marks(found))
 
 
-def _format_marks(resource: Json) -> RenderableType:
+def _format_marks(resource: Json) -> "RenderableType":
     return output.fields(output.with_own_names(resource), MARKED)
 
 

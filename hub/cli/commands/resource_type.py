@@ -1,14 +1,17 @@
 """headgate type: list and show resource types."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
 
 from headgate.connection import url_path
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output
+from hub.cli.printing.renderables import group
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 app = typer.Typer(help="List and show resource types.", no_args_is_help=True)
@@ -37,7 +40,7 @@ def show_(
     print_result(found, server.format, lambda: render(found))
 
 
-def render(found: Json) -> RenderableType:
+def render(found: Json) -> "RenderableType":
     """The properties and attributes of a type."""
     properties = [row for name, one in found["properties"].items() for row in _rows(name, one)]
     attributes = [one | {"name": name} for name, one in found["attributes"].items()]
@@ -45,7 +48,7 @@ def render(found: Json) -> RenderableType:
                         "default": "DEFAULT", "rules": "RULES",
                         "description": "DESCRIPTION"}  # fmt: skip
     attribute_columns = {"name": "ATTRIBUTE", "type": "TYPE", "description": "DESCRIPTION"}
-    return Group(
+    return group(
         output.fields(found, ("resource_type", "description")),
         "",
         output.table(properties, property_columns),

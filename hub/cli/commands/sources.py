@@ -7,9 +7,9 @@ from typing import Any
 
 from engine.errors import ENVIRONMENT, TEMPLATE
 from headgate.errors import RequestError, findings_text
-from hub.cli.context import err
 from hub.cli.inputs.files import shown_path
 from hub.cli.inputs.request_bodies import merge_bodies
+from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.tables import plain
 
 Json = Any
@@ -61,7 +61,7 @@ class Sources:
 
     def _print_warnings(self, document: Mapping[str, Json]) -> None:
         for line in warning_lines(document, self.names):
-            err.print(line, markup=False, soft_wrap=True)
+            standard_error().print(line, markup=False, soft_wrap=True)
 
 
 def warning_lines(document: Mapping[str, Json], names: Mapping[str, str]) -> Iterator[str]:

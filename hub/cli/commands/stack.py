@@ -2,10 +2,9 @@
 check, suspend, resume, pin and unpin."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
 
 from headgate.connection import url_path
 from hub.cli import options
@@ -30,6 +29,10 @@ from hub.cli.inputs.files import InputError
 from hub.cli.inputs.request_bodies import parameters
 from hub.cli.options import ServerOptions, WaitOptions, newest, with_options
 from hub.cli.printing import output, plan_output, tables
+from hub.cli.printing.renderables import group
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 
@@ -252,7 +255,7 @@ def history(
     print_result(history, server.format, lambda: _render_history(history))
 
 
-def _render_history(history: Json) -> RenderableType:
+def _render_history(history: Json) -> "RenderableType":
     versions = [one | {"state": _version_state(one)} for one in history["versions"]]
     version_columns: tables.Columns = {
         "version": "VERSION",
@@ -274,7 +277,7 @@ def _render_history(history: Json) -> RenderableType:
         "reason": "REASON",
     }
     traversals = output.table(history["traversals"], columns)
-    return Group(output.table(versions, version_columns), "", traversals)
+    return group(output.table(versions, version_columns), "", traversals)
 
 
 def _version_state(version: Json) -> str:

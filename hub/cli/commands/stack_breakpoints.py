@@ -1,11 +1,9 @@
 """headgate stack: breakpoints and run-to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
-from rich.text import Text
 
 from headgate.errors import RequestError
 from hub.cli import options
@@ -16,6 +14,11 @@ from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.renderables import group, styled_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
 
 Json = Any
 app = typer.Typer()
@@ -51,7 +54,7 @@ def add(
     body = {"breakpoints": request_bodies.breakpoints(at)}
     result = ask_stack(server, stack, "POST", "breakpoints", body=body)
     lines = missed_lines(result["too_late"])
-    print_result(result, server.format, lambda: Group(_table(result["breakpoints"]), *lines))
+    print_result(result, server.format, lambda: group(_table(result["breakpoints"]), *lines))
 
 
 @breakpoints.command()
@@ -80,7 +83,7 @@ def remove(
 
     removed = ask(server, work)
     lines = "\n".join(f"{tables.plain(place_of(one))} removed" for one in removed)
-    print_result(removed, server.format, lambda: Text(lines))
+    print_result(removed, server.format, lambda: styled_text(lines))
 
 
 @app.command()
@@ -92,12 +95,12 @@ def run_to(
 ) -> None:
     """Continue, and stop before the next operation on a resource, in this change only."""
     result = ask_stack(server, stack, "POST", "run-to", body={"resource": resource})
-    continuing = Text(f"continuing; stops at {tables.plain(resource)}")
+    continuing = styled_text(f"continuing; stops at {tables.plain(resource)}")
     lines = missed_lines(result["too_late"]) or [continuing]
-    print_result(result, server.format, lambda: Group(*lines))
+    print_result(result, server.format, lambda: group(*lines))
 
 
-def _table(found: Sequence[Json]) -> RenderableType:
+def _table(found: Sequence[Json]) -> "RenderableType":
     columns: tables.Columns = {
         "at": "AT",
         "on": "POINT",
@@ -109,11 +112,11 @@ def _table(found: Sequence[Json]) -> RenderableType:
     return output.table([one | {"at": output.label(one["at"])} for one in found], columns)
 
 
-def missed_lines(missed: Sequence[Mapping[str, Json]]) -> list[Text]:
+def missed_lines(missed: Sequence[Mapping[str, Json]]) -> "list[Text]":
     """A line for each node that has already passed a new breakpoint."""
     places = [f"{output.label(one['path'])} at {one['point']}" for one in missed]
     return [
-        Text(tables.plain(f"too late for {place}: {one['reason']}"), "yellow")
+        styled_text(tables.plain(f"too late for {place}: {one['reason']}"), "yellow")
         for place, one in zip(places, missed, strict=True)
     ]
 

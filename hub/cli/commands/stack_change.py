@@ -1,6 +1,5 @@
 """Changes of a stack: start an action, wait for it, print the stack, and exit with its result."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -10,6 +9,7 @@ import typer
 from engine.back_off import BackOff
 from headgate.connection import url_path
 from headgate.errors import RequestError
+from hub.cli import libraries
 from hub.cli.connection.client import (
     ApiClient,
     find_stack,
@@ -79,7 +79,7 @@ async def wait_for_action(
     try:
         from hub.cli.commands.progress import shown_progress
 
-        async with asyncio.timeout(wait.timeout), shown_progress(client, stack_id):
+        async with libraries.asyncio.timeout(wait.timeout), shown_progress(client, stack_id):
             outcome = await _poll(client, stack_id, action, wait)
     except TimeoutError:
         message = "--timeout has expired; the action continues on the server"
@@ -97,7 +97,7 @@ async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions
         if wait.until_waiting and await _only_hooks_left(client, stack):
             return Outcome(stack, ExitCode.WAITING)
         polls += 1
-        await asyncio.sleep(POLLS.ceiling(polls))
+        await libraries.asyncio.sleep(POLLS.ceiling(polls))
 
 
 async def _read_result(client: ApiClient, stack_id: str, action: str) -> Json:

@@ -1,16 +1,18 @@
 """headgate stack dependencies."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Group, RenderableType
-from rich.text import Text
 
 from hub.cli import options
 from hub.cli.context import ask_stack, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.renderables import group, styled_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 app = typer.Typer()
@@ -24,7 +26,7 @@ def dependencies(server: ServerOptions, name: options.Name) -> None:
     print_result(found, server.format, lambda: render(found))
 
 
-def render(found: Mapping[str, Json]) -> RenderableType:
+def render(found: Mapping[str, Json]) -> "RenderableType":
     """The outputs that are read, and the readers. Pure."""
     columns = {"stack": "STACK", "output": "OUTPUT", "state": "VALUE"}
     rows = [
@@ -35,8 +37,8 @@ def render(found: Mapping[str, Json]) -> RenderableType:
         }
         for one in found["reads"]
     ]
-    table = [output.table(rows, columns)] if rows else [Text("Reads no other stack.")]
-    return Group(*table, Text(tables.plain(readers(found))))
+    table = [output.table(rows, columns)] if rows else [styled_text("Reads no other stack.")]
+    return group(*table, styled_text(tables.plain(readers(found))))
 
 
 def readers(found: Mapping[str, Json]) -> str:

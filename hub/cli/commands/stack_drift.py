@@ -1,18 +1,15 @@
 """headgate stack: observe, drift and converge."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
-from rich.text import Text
 
 from engine.words import MAX_ROUNDS
 from headgate.errors import RequestError
-from hub.cli import options
+from hub.cli import libraries, options
 from hub.cli.commands import converge_rounds, stack_change
 from hub.cli.commands.stack_change import Outcome
 from hub.cli.commands.stack_observation import read_drift, request_observation, wait_until_observed
@@ -24,6 +21,10 @@ from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.printing import output, plan_output, tables
 from hub.cli.printing.formats import format_json
 from hub.cli.printing.plan_output import adopted_text
+from hub.cli.printing.renderables import group, styled_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 app = typer.Typer()
@@ -52,7 +53,7 @@ def observe(
         await request_observation(client, stack)
         if wait:
             with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
+                async with libraries.asyncio.timeout(timeout):
                     return await wait_until_observed(client, stack)
         return await read_drift(client, stack)
 
@@ -129,17 +130,17 @@ async def _plan(client: ApiClient, stack: Json) -> Json:
     return {"plan": plan, "plan_refused": None}
 
 
-def _render_with_plan(name: str, drift: Mapping[str, Json]) -> RenderableType:
+def _render_with_plan(name: str, drift: Mapping[str, Json]) -> "RenderableType":
     if drift["plan"] is not None:
         # The plan has the adopted values, too.
         plan = plan_output.render(name, drift["plan"])
-        return Group(_render({**drift, "adopted": []}), "", "Plan of a converge:", plan)
+        return group(_render({**drift, "adopted": []}), "", "Plan of a converge:", plan)
     refused = drift["plan_refused"]
     text = f"A converge would be refused: {refused}" if refused else ""
-    return Group(_render(drift), *([Text(tables.plain(text))] if text else []))
+    return group(_render(drift), *([styled_text(tables.plain(text))] if text else []))
 
 
-def _render(drift: Mapping[str, Json]) -> RenderableType:
+def _render(drift: Mapping[str, Json]) -> "RenderableType":
     columns: tables.Columns = {
         "resource": "RESOURCE",
         "state": "STATE",
@@ -152,9 +153,9 @@ def _render(drift: Mapping[str, Json]) -> RenderableType:
     }
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
-    adopted = [Text(line) for line in adopted_lines(drift["adopted"])]
-    rounds = [Text(tables.plain(line)) for line in round_lines(drift["converge"])]
-    return Group(*table, *adopted, *rounds, Text(tables.plain(summary(drift))))
+    adopted = [styled_text(line) for line in adopted_lines(drift["adopted"])]
+    rounds = [styled_text(tables.plain(line)) for line in round_lines(drift["converge"])]
+    return group(*table, *adopted, *rounds, styled_text(tables.plain(summary(drift))))
 
 
 def round_lines(converge: Mapping[str, Json] | None) -> list[str]:

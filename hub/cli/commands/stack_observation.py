@@ -1,8 +1,8 @@
 """Observations of a stack that commands wait for."""
 
-import asyncio
 from typing import Any
 
+from hub.cli import libraries
 from hub.cli.commands.stack_change import POLLS
 from hub.cli.connection.client import ApiClient, stack_path
 
@@ -22,5 +22,5 @@ async def wait_until_observed(client: ApiClient, stack: Json) -> Json:
     polls = 0
     while (drift := await read_drift(client, stack))["observing"]:
         polls += 1
-        await asyncio.sleep(POLLS.ceiling(polls))
+        await libraries.asyncio.sleep(POLLS.ceiling(polls))
     return drift

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from headgate.errors import RequestError
 from hub.cli import options
@@ -17,6 +16,7 @@ from hub.cli.inputs.files import InputError
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import format_yaml
+from hub.cli.printing.renderables import styled_text
 
 Json = Any
 app = typer.Typer(help="Create, list, restore and delete snapshots.", no_args_is_help=True)
@@ -75,7 +75,7 @@ def show_(server: ServerOptions, stack: options.Name, which: Which) -> None:
         return await _one(client, found, await _select(client, found, which))
 
     found = ask(server, work)
-    print_result(found, server.format, lambda: Text(tables.plain(format_yaml(found))))
+    print_result(found, server.format, lambda: styled_text(tables.plain(format_yaml(found))))
 
 
 @app.command()
@@ -97,7 +97,7 @@ def delete(
     lost = f"The state that it saved on {snapshot['creation_time']} cannot be restored afterwards."
     confirm(f"Delete the snapshot {snapshot['name']} of {found['stack_name']}?", [lost], yes)
     deleted = ask(server, work)
-    print_result(deleted, server.format, lambda: Text(f"{deleted['id']} deleted"))
+    print_result(deleted, server.format, lambda: styled_text(f"{deleted['id']} deleted"))
 
 
 @app.command()

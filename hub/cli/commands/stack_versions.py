@@ -3,19 +3,23 @@
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, out, print_document, print_renderable, print_result, stop
+from hub.cli.context import ask, print_document, print_renderable, print_result, stop
 from hub.cli.exit_codes import ExitCode
 from hub.cli.options import ServerOptions, with_options
+from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.formats import format_yaml
+from hub.cli.printing.renderables import join_lines, styled_text
 from hub.cli.printing.tables import plain
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Json = Any
 app = typer.Typer()
@@ -45,8 +49,8 @@ def template_(
     content = ask(server, work)
     if server.format.is_document:
         print_document(content, server.format)
-    elif out.is_terminal:
-        print_renderable(Text(plain(template_text(content)).rstrip("\n")))
+    elif standard_output().is_terminal:
+        print_renderable(styled_text(plain(template_text(content)).rstrip("\n")))
     else:
         typer.echo(template_text(content), nl=False)
 
@@ -92,7 +96,7 @@ def diff(
     label = str(template) if template is not None else f"version {after['version']}"
     lines = list(compare(before, after, f"version {before['version']}", label))
     document = {"from": before["version"], "to": after.get("version"), "lines": lines}
-    print_result(document, server.format, lambda: Text("\n").join(map(_color_line, lines)))
+    print_result(document, server.format, lambda: join_lines(map(_color_line, lines)))
 
 
 def _read_local(template: Path) -> Mapping[str, Json]:
@@ -152,7 +156,7 @@ def _texts(content: Mapping[str, Json]) -> dict[str, str]:
     return texts | {f"file {name}": text for name, text in content["files"].items()}
 
 
-def _color_line(line: str) -> Text:
-    return Text(
+def _color_line(line: str) -> "Text":
+    return styled_text(
         line, next((color for start, color in COLORS.items() if line.startswith(start)), "")
     )

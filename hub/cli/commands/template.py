@@ -2,10 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Group, RenderableType
 
 from headgate.connection import url_path
 from headgate.errors import RequestError
@@ -19,6 +18,7 @@ from hub.cli.inputs.files import InputError
 from hub.cli.options import JsonServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import JSON, TABLE, format_json
+from hub.cli.printing.renderables import group
 from hub.cli.printing.validation_report import (
     Level,
     OutputFormat,
@@ -28,6 +28,9 @@ from hub.cli.printing.validation_report import (
     from_warning,
     report,
 )
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 COLUMNS = {"name": "PARAMETER", "Type": "TYPE", "Default": "DEFAULT", "Value": "VALUE",
@@ -151,12 +154,12 @@ def schema(server: JsonServerOptions) -> None:
     typer.echo(format_json(ask(server, lambda client: client.read_server(HOT_SCHEMA))))
 
 
-def render(found: Mapping[str, Json]) -> RenderableType:
+def render(found: Mapping[str, Json]) -> "RenderableType":
     """The description and parameters of a valid template."""
     rows = list(_rows(found, ""))
     if not rows:
         return f"{tables.plain(found['Description'])}: the template is valid"
-    return Group(tables.plain(found["Description"]), "", output.table(rows, COLUMNS))
+    return group(tables.plain(found["Description"]), "", output.table(rows, COLUMNS))
 
 
 def _rows(found: Mapping[str, Json], path: str) -> Iterator[dict[str, Json]]:

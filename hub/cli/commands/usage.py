@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Group
-from rich.text import Text
 
 from headgate.connection import url_path
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.renderables import RenderableGroup, group, styled_text
 
 Json = Any
 COLUMNS = {
@@ -53,11 +52,11 @@ def usage(
     print_result(found, server.format, lambda: _render(rows, found))
 
 
-def _render(rows: Sequence[Mapping[str, Json]], found: Mapping[str, Json]) -> Group:
+def _render(rows: Sequence[Mapping[str, Json]], found: Mapping[str, Json]) -> RenderableGroup:
     texts = [requested_text(one) for one in found.get("endpoints", ())]
     texts += [paused_text(one) for one in found.get("paused", ())]
-    lines = [Text(tables.plain(one)) for one in texts]
-    return Group(output.table(rows, COLUMNS), *lines)
+    lines = [styled_text(tables.plain(one)) for one in texts]
+    return group(output.table(rows, COLUMNS), *lines)
 
 
 def requested_text(one: Mapping[str, Json]) -> str:

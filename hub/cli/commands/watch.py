@@ -1,26 +1,28 @@
 """headgate watch: shows the progress of a stack, from the event stream and the graph."""
 
-import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import typer
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.text import Text
-from rich.tree import Tree
 
 from headgate.connection import StreamedEvent
 from headgate.errors import RequestError
+from hub.cli import libraries
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
-from hub.cli.context import complain, out
+from hub.cli.context import complain
 from hub.cli.exit_codes import ExitCode
 from hub.cli.printing import output, tables
+from hub.cli.printing.consoles import standard_output
+from hub.cli.printing.renderables import assemble_text, group, styled_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
 
 Json = Any
 ENDS = {"completed": ExitCode.COMPLETE, "failed": ExitCode.FAILED, "stopped": ExitCode.STOPPED}
@@ -111,23 +113,25 @@ class WatchedStack:
         """A path from the root stack, relative to this stack."""
         return "" if path == self.path else path.removeprefix(f"{self.path}/")
 
-    def render(self, now: datetime) -> RenderableType:
+    def render(self, now: datetime) -> "RenderableType":
         """A tree with the state of each node, a countdown for each hook, and a progress bar."""
+        from rich.tree import Tree
+
         nodes = self.graph["nodes"]
         tree = Tree(
-            Text.assemble((tables.plain(self.name), "bold"), "  ", tables.style(self.title))
+            assemble_text((tables.plain(self.name), "bold"), "  ", tables.style(self.title))
         )
         shown = _urgent(nodes)
         for node in shown[:MAX_NODES]:
             branch = tree.add(_node(node, self.hooks.get(node["resource_name"] or ""), now))
             for place, hook in self._nested_hooks(node):
                 waiting = _waiting_text(tables.plain(place), hook, now)
-                branch.add(Text.assemble((output.MARK["parked"] + " ", "yellow"), waiting))
+                branch.add(assemble_text((output.MARK["parked"] + " ", "yellow"), waiting))
         if len(shown) > MAX_NODES:
-            tree.add(Text(f"and {len(shown) - MAX_NODES} more", "dim"))
+            tree.add(styled_text(f"and {len(shown) - MAX_NODES} more", "dim"))
         done = sum(node["state"] == "done" for node in nodes)
         progress = bar(done, len(nodes)).append(f"  {done} of {len(nodes)} nodes done", "dim")
-        return Group(tree, progress, *([Text(self.note, "red")] if self.note else []))
+        return group(tree, progress, *([styled_text(self.note, "red")] if self.note else []))
 
     def _nested_hooks(self, node: Mapping[str, Json]) -> list[tuple[str, Json]]:
         """The waiting hooks in the nested stack of a node."""
@@ -135,9 +139,9 @@ class WatchedStack:
         return [(place, hook) for place, hook in self.hooks.items() if place.startswith(below)]
 
 
-def bar(done: int, count: int) -> Text:
+def bar(done: int, count: int) -> "Text":
     full = WIDTH * done // count if count else WIDTH
-    return Text.assemble(("━" * full, "green"), ("━" * (WIDTH - full), "dim"))
+    return assemble_text(("━" * full, "green"), ("━" * (WIDTH - full), "dim"))
 
 
 def _urgent(nodes: Sequence[Json]) -> list[Json]:
@@ -152,9 +156,9 @@ def _urgent(nodes: Sequence[Json]) -> list[Json]:
     return sorted(relevant, key=lambda node: URGENCY.index(node["state"]))
 
 
-def _node(node: Json, hook: Json | None, now: datetime) -> Text:
+def _node(node: Json, hook: Json | None, now: datetime) -> "Text":
     state = node["state"]
-    text = Text.assemble(
+    text = assemble_text(
         (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
         output.label(node["resource_name"]),
         (f"  {node['operation']}", "dim"),
@@ -168,14 +172,14 @@ def _node(node: Json, hook: Json | None, now: datetime) -> Text:
     return text
 
 
-def _waiting_text(place: str, hook: Json, now: datetime) -> Text:
+def _waiting_text(place: str, hook: Json, now: datetime) -> "Text":
     count = output.approvals(hook)
     approved = f", {count} approved" if count else ""
     waits = f"waits at {hook['point']}{approved}"
     if hook["deadline"] is not None:
         left = datetime.fromisoformat(hook["deadline"]) - now
         waits += f", {format_countdown(left.total_seconds())} left"
-    return Text.assemble(place, (f"  {waits}", "yellow"))
+    return assemble_text(place, (f"  {waits}", "yellow"))
 
 
 def format_countdown(seconds: float) -> str:
@@ -203,7 +207,7 @@ async def watch(client: ApiClient, name: str, as_json: bool) -> ExitCode:
     """Show the stack until its action ends; return the exit code."""
     stack = await find_stack(client, name)
     view: _LineView | _LiveView = (
-        _LiveView() if out.is_terminal and not as_json else _LineView(as_json)
+        _LiveView() if standard_output().is_terminal and not as_json else _LineView(as_json)
     )
     with view.display():
         position = _Position()
@@ -217,7 +221,7 @@ async def watch(client: ApiClient, name: str, as_json: bool) -> ExitCode:
                     raise
                 view.show_disconnected(position.failures == 0)
                 position.failures += 1
-            await asyncio.sleep(RETRY_SECONDS)
+            await libraries.asyncio.sleep(RETRY_SECONDS)
 
 
 async def _once(
@@ -249,16 +253,16 @@ async def _follow(
     position: _Position,
     view: "_LineView | _LiveView",
 ) -> None:
-    pending = asyncio.ensure_future(anext(events, None))
-    fresh = asyncio.get_running_loop().time()
+    pending = libraries.asyncio.ensure_future(anext(events, None))
+    fresh = libraries.asyncio.get_running_loop().time()
     try:
         while state.exit_code is None:
-            done, _ = await asyncio.wait({pending}, timeout=view.tick)
+            done, _ = await libraries.asyncio.wait({pending}, timeout=view.tick)
             if done:
                 event = pending.result()
                 if event is None:
                     return
-                pending = asyncio.ensure_future(anext(events, None))
+                pending = libraries.asyncio.ensure_future(anext(events, None))
                 position.last = event.id
                 state.apply(event.document)
                 view.event(event.document)
@@ -267,12 +271,12 @@ async def _follow(
                 view.draw(state)
     finally:
         pending.cancel()
-        await asyncio.wait({pending})
+        await libraries.asyncio.wait({pending})
 
 
 async def _refresh(client: ApiClient, stack: Json, state: WatchedStack, due: float) -> float:
     """Read the graph again if it changed and is due; return when it is due next."""
-    loop = asyncio.get_running_loop()
+    loop = libraries.asyncio.get_running_loop()
     began = loop.time()
     if not state.changed or began < due:
         return due
@@ -327,7 +331,9 @@ class _LiveView:
     tick: float | None = TICK
 
     def __init__(self) -> None:
-        self._live = Live(console=out, auto_refresh=False, transient=False)
+        from rich.live import Live
+
+        self._live = Live(console=standard_output(), auto_refresh=False, transient=False)
         self._shown: WatchedStack | None = None
 
     def display(self) -> AbstractContextManager[object]:
@@ -367,7 +373,7 @@ async def follow(client: ApiClient, name: str, as_json: bool) -> None:
             if error.status or position.failures >= MAX_RETRIES:
                 raise
             position.failures += 1
-        await asyncio.sleep(RETRY_SECONDS)
+        await libraries.asyncio.sleep(RETRY_SECONDS)
 
 
 def print_event(document: Json, as_json: bool) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from headgate.client import PAGE_SIZE, StackClient
-from headgate.connection import ApiConnection, Query, url_path
+from headgate.connection import PAGE_SIZE, ApiConnection, Query, url_path
 from headgate.errors import RequestError
 
 Json = Any
@@ -69,6 +68,8 @@ async def count_waiting_hooks(client: ApiClient) -> dict[str, int]:
 async def find_stack(client: ApiClient, name: str, *, outputs: bool = False) -> Json:
     """A stack by its name, its ID or a unique prefix of its ID. outputs: resolve its outputs.
     Raises RequestError."""
+    from headgate.client import StackClient  # only a request needs it
+
     stacks = StackClient(client)
     try:
         return await stacks.show(name, outputs=outputs)

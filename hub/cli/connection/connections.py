@@ -3,8 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from headgate.client import PROJECT, URL
-from headgate.connection import ClientCredentials
+from headgate.connection import PROJECT, URL, ClientCredentials
 from hub.cli.connection.saved_contexts import (
     ContextError,
     SavedContext,

@@ -1,11 +1,10 @@
 """Tables and lines for people. Formatting only."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from rich.console import Group, RenderableType
-
+from hub.cli.printing.renderables import group
 from hub.cli.printing.tables import (
     Columns,
     DataTable,
@@ -16,6 +15,9 @@ from hub.cli.printing.tables import (
     status_text,
     text_column,
 )
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Json = Any
 #: Shown in place of a resource for the whole stack.
@@ -61,7 +63,7 @@ def fields(document: Mapping[str, Json], names: Sequence[str]) -> FieldTable:
     return FieldTable(document, names)
 
 
-def render_stack(stack: Json, hooks: Sequence[Json] = ()) -> RenderableType:
+def render_stack(stack: Json, hooks: Sequence[Json] = ()) -> "RenderableType":
     """A stack, with its outputs and resources if the document has them. hooks: waiting ones."""
     parts: list[RenderableType] = [fields(stack, STACK_FIELDS)]
     if hooks:
@@ -72,10 +74,10 @@ def render_stack(stack: Json, hooks: Sequence[Json] = ()) -> RenderableType:
         parts += ["", table(stack["outputs"], output_columns)]
     if stack.get("resources"):
         parts += ["", resources_table(stack["resources"])]
-    return Group(*parts)
+    return group(*parts)
 
 
-def resources_table(resources: Json, *, nested: bool = False) -> RenderableType:
+def resources_table(resources: Json, *, nested: bool = False) -> "RenderableType":
     """nested: whether there are resources of nested stacks."""
     columns = {"resource_name": "RESOURCE", "resource_type": "TYPE",
                "resource_status": "STATUS", "physical_resource_id": "PHYSICAL ID"}  # fmt: skip

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from rich.text import Text
 
 from engine.hooks.durations import format_duration
 from hub.cli.printing.output import label
+from hub.cli.printing.renderables import styled_text
 from hub.cli.printing.tables import plain
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Json = Any
 #: Mark and color of each kind of change, in the order of the output.
@@ -27,11 +30,11 @@ DOUBT: Mapping[str, str] = {
 }
 
 
-def render(name: str, preview: Mapping[str, Json]) -> Text:
+def render(name: str, preview: Mapping[str, Json]) -> "Text":
     """preview: the response of the API."""
     changes = preview["resource_changes"]
     width = max((len(one["path"]) for kind in MARKS for one in changes[kind]), default=0)
-    text = Text()
+    text = styled_text()
     for kind, (mark, style) in MARKS.items():
         for one in changes[kind]:
             text.append(f"{mark:<3} {_resource(kind, one, width)}\n", style)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
-from rich.text import Text
+from hub.cli.printing.renderables import styled_text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
 
 Json = Any
 #: The width of files, pipes and -o wide: no line is shortened.
@@ -93,6 +93,8 @@ class DataTable:
     columns: Mapping[str, Column]
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from rich.cells import cell_len
+
         short = options.max_width < UNLIMITED
         columns = self._select_columns() if short else self.columns
         cells = self._cells(columns, short=short)
@@ -156,7 +158,9 @@ def field_text(name: str, document: Mapping[str, Json], now: datetime | None) ->
     return f"{text} ({relative})"
 
 
-def _line(row: Sequence[str], widths: Sequence[int], *, bold: bool) -> Text:
+def _line(row: Sequence[str], widths: Sequence[int], *, bold: bool) -> "Text":
+    from rich.text import Text
+
     line = Text("", "bold" if bold else "", no_wrap=True, overflow="ignore", end="\n")
     for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
         last = number == len(row) - 1
@@ -264,11 +268,11 @@ def status_text(status: str, waiting: int, *, short: bool = False) -> str:
     return f"{base} waiting for approval ({waiting})"
 
 
-def style(word: str) -> Text:
+def style(word: str) -> "Text":
     """A status or state in its color."""
     if "waiting for approval (" in word:
-        return Text(word, "yellow")
-    return Text(word, STYLE.get(word.rpartition("_")[2] or word, ""))
+        return styled_text(word, "yellow")
+    return styled_text(word, STYLE.get(word.rpartition("_")[2] or word, ""))
 
 
 def plain(text: str) -> str:
