@@ -1,7 +1,7 @@
 """Requests, results and errors of all commands."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
@@ -107,14 +107,21 @@ def run_offline(
 
 #: Requests that remedies of the API name -> the command that sends it.
 COMMANDS_OF_ROUTES = {
+    "deliveries": "subscription deliveries SUBSCRIPTION",
+    "drift": "stack drift STACK",
+    "events": "events STACK",
+    "graph": "graph STACK",
     "hooks": "hook list",
     "resource_types": "type list",
+    "resources": "resource list STACK",
     "snapshots": "stack snapshot list STACK",
     "stacks": "stack list",
     "subscriptions": "subscription list",
     "tokens": "token list",
     "versions": "stack history STACK",
 }
+#: The place of a breakpoint in a request. `--break-at db` sends one for each operation.
+_BREAKPOINT = re.compile(r"^(hooks\.add|breakpoints)\[\d+\]")
 _ROUTE = re.compile(rf"GET \.\.\./({'|'.join(COMMANDS_OF_ROUTES)})(?![\w/])")
 
 
@@ -122,7 +129,18 @@ def error_text(error: RequestError, *, terminal: bool) -> str:
     """The message of a failed request, with commands in place of the requests that its remedy
     names; on a terminal with the URL of the page about its type."""
     text = _ROUTE.sub(lambda route: f"`headgate {COMMANDS_OF_ROUTES[route[1]]}`", str(error))
+    text = "\n".join(_without_repetitions(text.split("\n")))
     return f"{text}\nSee {error.help}" if terminal and error.help else text
+
+
+def _without_repetitions(lines: Iterable[str]) -> Iterator[str]:
+    """Each sentence about breakpoints once."""
+    shown = set()
+    for line in lines:
+        sentence = _BREAKPOINT.sub("", line)
+        if sentence == line or sentence not in shown:
+            yield line
+        shown.add(sentence)
 
 
 def stop(message: str, code: ExitCode) -> NoReturn:

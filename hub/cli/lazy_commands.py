@@ -29,6 +29,7 @@ class CommandSource:
 
     def load(self, name: str) -> "Command":
         """The command with everything below it, and examples in each help."""
+        from hub.cli.empty_values import refuse_empty_values
         from hub.cli.examples import add_examples
 
         command: Command = typer.main.get_group(import_module(self.module).app)
@@ -36,6 +37,7 @@ class CommandSource:
             command = command.commands[name]  # type: ignore[attr-defined] # it is a group
         command.name = name
         _use_plain_help(command)
+        refuse_empty_values(command)
         add_examples(command, name)
         return command
 

@@ -12,6 +12,12 @@ import typer
 
 from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.lazy_commands import CommandSource, LazyGroup
+from hub.cli.standard_streams import (
+    UNWRITABLE,
+    discard_output,
+    prepare_streams,
+    undecodable_word,
+)
 
 #: Packages that only an installation of the server has completely.
 SERVER_PACKAGES = ("hub", "engine", "channels")
@@ -105,8 +111,21 @@ def run() -> None:
     """The console script."""
     # What modules create stays until the end. The default threshold examines it again and again.
     gc.set_threshold(50_000, 50, 50)
+    prepare_streams()
+    if word := undecodable_word():
+        encoding = sys.getfilesystemencoding()
+        typer.echo(f"headgate: {word} is not valid in the encoding {encoding}. Write it in this"
+                   " encoding, or rename the file.", err=True)  # fmt: skip
+        sys.exit(ExitCode.USAGE)
     try:
         app()
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename is not None:
+            raise
+        discard_output()
+        typer.echo(f"headgate: the output cannot be written: {error.strerror}. The command may have"
+                   " been executed; check the result before you repeat it.", err=True)  # fmt: skip
+        sys.exit(ExitCode.ERROR)
     except ModuleNotFoundError as error:
         from importlib.util import find_spec
         from itertools import takewhile

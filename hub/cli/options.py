@@ -64,6 +64,7 @@ def http_url(text: str) -> str:
     try:
         url = urlsplit(text)
         valid = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        valid = valid and not url.query and not url.fragment
     except ValueError:
         valid = False
     if not valid:

@@ -3,6 +3,7 @@
 `hub.settings.settings.load_settings` calls it. It does not depend on particular settings.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -166,6 +167,10 @@ def finding(
             remedy = f"Write {_header(place)} on a line of its own, and the settings below it"
             if source.environment:
                 remedy = f"Set variables such as {_variable((*place, 'NAME'))}"
+        case "literal_error":
+            # No example: the default of [auth] mode would switch authentication off.
+            choices = re.findall(r"'([^']*)'", context["expected"])
+            remedy = errors.nearest(str(source.at(place)), choices) or "Write one of these values"
         case kind if kind == INVALID:
             reason, remedy = context["reason"], context["remedy"]
     if not remedy and "such as" not in reason:

@@ -175,3 +175,26 @@ def test_the_list_of_commands_loads_no_command() -> None:
     loaded = {"sys", *modules.splitlines()}
     assert loaded.intersection(NOT_FOR_THE_LIST) == set()
     assert len(loaded) < MAX_MODULES, len(loaded)
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "error"),
+    [
+        (">/dev/full", 1, "headgate: the output cannot be written: No space left on device."),
+        (">&-", 0, ""),
+        ("<&-", 0, ""),
+        ("$'\\xdf'", 2, r'headgate: the argument "\xdf" is not valid in the encoding utf-8.'),
+    ],
+    ids=["full", "no-output", "no-input", "bytes"],
+)
+def test_unusable_streams_and_words_end_in_a_message(
+    redirected: str, code: int, error: str
+) -> None:
+    words = f"{sys.executable} -m hub.cli.main --version {redirected}"
+    done = subprocess.run(
+        ["bash", "-c", words], capture_output=True, text=True, timeout=60,
+        env={"PYTHONUTF8": "1", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == code
+    assert done.stderr.startswith(error)
+    assert len(done.stderr.splitlines()) == bool(error)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import typer
 
-from engine.errors import HeadgateError
+from engine.errors import HeadgateError, Unavailable
 from engine.words import uuid_or_none
 from hub.cli.connection.client import is_prefix
 from hub.cli.context import print_result, run_offline, stop
@@ -143,8 +143,15 @@ async def _verify(
     audit, directory = settings.audit, settings.database.data_dir
     own = audit.checkpoints_path(directory)
     checkpoints = read_checkpoints(signed or ([own] if own.exists() else []))
+    for path in signed:
+        if not read_checkpoints([path]):
+            raise Unavailable(
+                f"{path} has no signed checkpoint, so it verifies nothing",
+                place="--signed",
+                remedy="Name a file of signed checkpoints.",
+            )
     fault = None
-    if checkpoints:
+    if checkpoints or public_keys:
         fault = first_fault(checkpoints, read_public(public_keys or [audit.key_path(directory)]))
     async with open_offline(settings.database) as conn:
         stack_id = None if stack is None else await _find_stack(conn, stack)

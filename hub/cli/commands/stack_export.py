@@ -150,7 +150,11 @@ def adopt(
     """Create a stack from existing physical resources without changing them."""
 
     async def work(client: ApiClient) -> Outcome:
-        body: dict[str, Json] = {"stack_name": name, "adopt_stack_data": read_text(file)}
+        from hub.cli.inputs.documents import parse_data
+
+        text = read_text(file)
+        parse_data(text, file)  # errors name the file and the line
+        body: dict[str, Json] = {"stack_name": name, "adopt_stack_data": text}
         body |= {"parameters": parameters(parameter, parameter_file)}
         body |= request_bodies.stack_options(tag, stack_timeout, rollback)
         created = await client.call("POST", url_path("stacks"), body=body)

@@ -9,9 +9,14 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 #: The variable with the path of the file.
 FILE = "HEADGATE_CONTEXTS"
+
+
+#: The remedy of an invalid file.
+REMEDY = "Correct it, or remove it and log in again."
 
 
 class ContextError(Exception):
@@ -86,13 +91,19 @@ def read_contexts(path: Path) -> SavedContexts:
     except OSError as error:
         raise ContextError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise ContextError(f"{path}: is not valid JSON: {error}") from error
+        raise ContextError(f"{path}: is not valid JSON: {error}. {REMEDY}") from error
     try:
-        contexts = {name: SavedContext(**one) for name, one in document["contexts"].items()}
+        contexts = {name: _context(one) for name, one in document["contexts"].items()}
         return SavedContexts(str(document["current"]), contexts)
     except (KeyError, TypeError, AttributeError) as error:
-        remedy = "Correct it, or remove it and log in again."
-        raise ContextError(f"{path}: does not have the form of contexts. {remedy}") from error
+        raise ContextError(f"{path}: does not have the form of contexts. {REMEDY}") from error
+
+
+def _context(values: Mapping[str, Any]) -> SavedContext:
+    """Raises TypeError."""
+    if not all(isinstance(one, str) and one.isprintable() for one in values.values()):
+        raise TypeError
+    return SavedContext(**values)
 
 
 def write_contexts(path: Path, saved: SavedContexts) -> None:

@@ -35,7 +35,11 @@ def parse(text: str, path: Path) -> Json:
 
 def read_data(path: Path) -> Json:
     """Any JSON, or a map in YAML. Raises InputError."""
-    text = read_text(path)
+    return parse_data(read_text(path), path)
+
+
+def parse_data(text: str, path: Path) -> Json:
+    """See `read_data`."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

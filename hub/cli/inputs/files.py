@@ -30,8 +30,11 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
-            raise InputError(f"{path}: is larger than {MAX_BYTES} bytes")
+            size = f"{MAX_BYTES >> 20} MiB"
+            raise InputError(f"{path}: is larger than {size}; no request may be as large")
         return raw.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        reason = "it is not a text file in UTF-8. Save it in this encoding"
         raise InputError(f"{path}: cannot be read: {reason}") from error

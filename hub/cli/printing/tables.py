@@ -100,11 +100,12 @@ class DataTable:
         cells = self._cells(columns, short=short)
         widths = [max(map(cell_len, column)) for column in cells]
         if short:
+            shown = list(zip(columns.values(), widths, strict=True))
             kept = [
-                len(one.heading) if one.content == Content.TEXT else width
-                for one, width in zip(columns.values(), widths, strict=True)
+                len(one.heading) if one.content == Content.TEXT else width for one, width in shown
             ]
-            widths = fit(widths, kept, options.max_width)
+            ids = [width if one.content == Content.ID else MIN_WIDTH for one, width in shown]
+            widths = fit(widths, [[max(KEPT, one) for one in kept], ids], options.max_width)
         for number, row in enumerate(zip(*cells, strict=True)):
             yield _line(row, widths, bold=number == 0)
 
@@ -195,11 +196,11 @@ def _column_texts(
             return texts
 
 
-def fit(widths: Sequence[int], kept: Sequence[int], available: int) -> list[int]:
-    """Shorten the widest columns so that a line fits. kept: below this width, a column is shortened
-    last. Pure."""
+def fit(widths: Sequence[int], levels: Sequence[Sequence[int]], available: int) -> list[int]:
+    """Shorten the widest columns so that a line fits. levels: the least width of each column; the
+    next ones apply only if a line does not fit. Pure."""
     room, fitted = available - GAP * (len(widths) - 1), list(widths)
-    for least in ([max(KEPT, one) for one in kept], [MIN_WIDTH] * len(widths)):
+    for least in (*levels, [MIN_WIDTH] * len(widths)):
         for cap in range(max(widths, default=0), 0, -1):
             pairs = zip(widths, least, strict=True)
             fitted = [min(width, max(cap, one)) for width, one in pairs]

@@ -111,4 +111,5 @@ async def test_a_server_without_tls_is_described_in_words() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        assert await connect(f"https://127.0.0.1:{port}") == "TLS error"
+        reason = "the server does not use TLS there, so its URL begins with http://"
+        assert await connect(f"https://127.0.0.1:{port}") == f"TLS error: {reason}"

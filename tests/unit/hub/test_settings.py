@@ -219,7 +219,9 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
         ("subscriptions = [5]", 1, "subscriptions, item 1", "a section", "[[subscriptions]]"),
         # Choices, bounds and lengths.
         ("[auth]\nmode = 'basic'", 2, "[auth] mode", 'must be "none", "tokens" or "keystone"',
-         'mode = "none"'),
+         "Write one of these values"),
+        ("[auth]\nmode = 'token'", 2, "[auth] mode", 'must be "none", "tokens" or "keystone"',
+         'Did you mean "tokens"?'),
         ("[engine]\nbatch = 0", 2, "[engine] batch", "greater than 0", "batch = 250"),
         ("[database]\npool = 1", 2, "[database] pool", "at least 2", "pool = 10"),
         ("[language]\nsteps = 99999999", 2, "[language] steps", "at most 10000000",

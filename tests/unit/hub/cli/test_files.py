@@ -79,7 +79,7 @@ def test_an_invalid_template_is_reported_with_its_file(tmp_path: Path) -> None:
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="it is not a text file"):
+    with pytest.raises(InputError, match=r"it is not a text file in UTF-8\. Save it"):
         template_body(path)
 
 

@@ -118,6 +118,7 @@ async def test_the_options_of_the_server_are_used() -> None:
     [
         (["stack", "list", "--url", "localhost:8004"], "http://HOST:PORT"),
         (["stack", "list", "--url", "ftp://x"], "http://HOST:PORT"),
+        (["stack", "list", "--url", "http://x:8004?a=b"], "http://HOST:PORT"),
         (["stack", "create", "x"], "--template"),
         (["stack", "create", "x", "-t", "y", "--timeout", "soon"], "90s, 30m or 2h"),
         (["stack", "update", "x"], "--existing"),

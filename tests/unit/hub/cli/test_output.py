@@ -167,7 +167,7 @@ def test_the_page_about_an_error_is_printed_on_a_terminal_only() -> None:
         ("GET .../stacks lists the stacks.", "`headgate stack list` lists the stacks."),
         ("GET .../versions lists them.", "`headgate stack history STACK` lists them."),
         ("GET .../stacks/web shows it.", "GET .../stacks/web shows it."),
-        ("GET .../drift lists them.", "GET .../drift lists them."),
+        ("GET .../others lists them.", "GET .../others lists them."),
     ],
 )
 def test_a_remedy_names_the_command_in_place_of_the_request(remedy: str, expected: str) -> None:
@@ -175,8 +175,22 @@ def test_a_remedy_names_the_command_in_place_of_the_request(remedy: str, expecte
     assert error_text(error, terminal=False) == expected
 
 
+def test_an_error_about_each_operation_of_a_breakpoint_is_shown_once() -> None:
+    places = ("hooks.add[0]", "hooks.add[1]", "resources[0]", "resources[1]")
+    message = "\n".join(f"{place}: not found" for place in places)
+    error = response_error(400, {"error": {"type": "Invalid", "message": message}})
+    assert error_text(error, terminal=False).splitlines() == [
+        "hooks.add[0]: not found",
+        "resources[0]: not found",
+        "resources[1]: not found",
+    ]
+
+
 def test_the_commands_in_remedies_exist() -> None:
-    names = [one.removesuffix(" STACK") for one in COMMANDS_OF_ROUTES.values()]
+    names = [
+        one.removesuffix(" STACK").removesuffix(" SUBSCRIPTION")
+        for one in COMMANDS_OF_ROUTES.values()
+    ]
     group: Any = typer.main.get_command(app)
     for name in names:
         command = group

@@ -98,3 +98,12 @@ def test_the_variables_choose_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_token_is_not_in_the_representation() -> None:
     assert "hgt_1" not in repr(WEB)
+
+
+@pytest.mark.parametrize("values", [{"url": 5}, {"url": "http://a", "token": "a\n"}])
+def test_values_that_are_no_text_are_refused(values: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "contexts.json"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"current": "a", "contexts": {"a": values}}))
+    with pytest.raises(ContextError, match="does not have the form of contexts"):
+        read_contexts(path)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from typer.testing import CliRunner
 
 from headgate.errors import RequestError
 from hub.cli.commands.stack_export import ExportFile, abandon_stack
 from hub.cli.connection.client import ApiClient
 from hub.cli.inputs.files import InputError
+from hub.cli.main import app
 from tests.unit.hub.cli.stub import Handler, running_stub
 
 STACK = {"stack_name": "web", "id": "1"}
@@ -99,3 +101,12 @@ def test_an_empty_export_file_is_removed(tmp_path: Path) -> None:
     with ExportFile(path):
         assert path.exists()
     assert not path.exists()
+
+
+def test_an_export_that_is_no_document_is_refused_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "web.json"
+    path.write_text("{]")
+    words = ["stack", "adopt", "web", "-f", str(path), "--url", "http://127.0.0.1:1"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert f"{path}:1:2: " in done.stderr

@@ -9,7 +9,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from hub.cli.printing import output, tables
-from hub.cli.printing.tables import UNLIMITED, fit, short_ids, status_text, time_ago, time_left
+from hub.cli.printing.tables import (
+    KEPT,
+    UNLIMITED,
+    fit,
+    short_ids,
+    status_text,
+    time_ago,
+    time_left,
+)
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ROWS: list[dict[str, Any]] = [
@@ -84,7 +92,18 @@ def test_an_empty_table_has_its_headings() -> None:
 def test_the_widest_texts_are_shortened_first(
     widths: list[int], kept: list[int], available: int, expected: list[int]
 ) -> None:
-    assert fit(widths, kept, available) == expected
+    assert fit(widths, [[max(KEPT, one) for one in kept]], available) == expected
+
+
+def test_an_id_is_shortened_after_everything_else() -> None:
+    """A shorter one selects nothing."""
+    row = dict.fromkeys("abcdef", "x" * 30) | {"id": "0b3a1c5e-0000-4000-8000-000000000001"}
+    columns: tables.Columns = {**dict.fromkeys("abcdef", "HEADING"), "id": tables.id_column()}
+    console = Console(file=io.StringIO(), width=40, highlight=False)
+    console.print(output.table([row], columns), markup=False)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[1].endswith(" 0b3a1c5e") and max(map(len, lines)) <= 40
 
 
 def test_ids_are_as_short_as_they_differ() -> None:

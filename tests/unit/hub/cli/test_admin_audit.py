@@ -1,0 +1,24 @@
+"""`headgate admin verify-audit` refuses files that verify nothing."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hub.cli.main import app
+
+
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        ("--signed", "has no signed checkpoint, so it verifies nothing"),
+        ("--public-key", "is not an Ed25519 key in PEM"),
+    ],
+)
+def test_a_file_that_verifies_nothing_is_refused(option: str, error: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("a: [1\n")
+    words = ["admin", "verify-audit", "--data-dir", str(tmp_path / "data"), option, str(file)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert f"{option}: {file} {error}" in done.stderr
