@@ -32,6 +32,8 @@ _SPECS: Final = "extra_specs"
 #: Of the list, which leaves out private flavors without it. Nova ignores it unless the user is an
 #: administrator.
 _ALL: Final = {"is_public": "None"}
+#: In templates, this ID means that Nova chooses one. Nova's API does not know it.
+_ANY_ID: Final = "auto"
 #: The fields of the properties whose differences are observed.
 _FIELDS: Final = {
     "disk": "disk",
@@ -151,7 +153,7 @@ class Flavor(CloudType):
 def _request(name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
     flavor = {
         "name": name,
-        "id": properties.get("flavorid"),
+        "id": None if properties.get("flavorid") == _ANY_ID else properties.get("flavorid"),
         "ram": properties["ram"],
         "vcpus": properties["vcpus"],
         "disk": properties.get("disk") or 0,
@@ -231,5 +233,5 @@ def _is_same(name: str, desired: Json, observed: Json) -> bool:
     if name == _SPECS:
         return {str(key): as_text(one) for key, one in desired.items()} == (observed or {})
     if name == "rxtx_factor":  # Nova shows 0 as an empty string
-        return float(desired) == float(observed or 0)
+        return is_alike(float(desired), observed or 0)
     return is_alike(desired, observed)

@@ -123,17 +123,18 @@ async def _find(session: Session, group_id: str) -> Mapping[str, Json] | None:
 
 
 async def _pages(session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
-    """The list has no links to further pages, and Nova cuts it off at its own limit."""
+    """The list has no links to further pages, and Nova cuts it off at its own limit. A service that
+    ignores the offset answers with the first page again."""
     query = {"all_projects": "True"} if session.reads_all_projects else {}
-    offset = 0
+    offset, first = 0, None
     for _ in range(MAX_PAGES):
         found = await session.list(
             COMPUTE, "/os-server-groups", "server_groups", {**query, "offset": str(offset)}
         )
-        if not found:
+        if not found or found[0].get("id") == first:
             return
         yield found
-        offset += len(found)
+        offset, first = offset + len(found), found[0].get("id")
 
 
 def _compare(call: Call, group: Mapping[str, Json]) -> Observation:
@@ -144,11 +145,12 @@ def _compare(call: Call, group: Mapping[str, Json]) -> Observation:
         ("policies", properties.get("policies"), [group.get("policy")]),
     ]
     if rules.get(_RULE) is not None:
-        wanted = {_RULE: int(rules[_RULE])}
-        pairs.append(("rules", wanted, {_RULE: (group.get("rules") or {}).get(_RULE)}))
+        found = group.get("rules")
+        limit = found.get(_RULE) if isinstance(found, Mapping) else None
+        pairs.append(("rules", {_RULE: int(rules[_RULE])}, {_RULE: limit}))
     differences = [
-        Difference(path, wanted, found)
-        for path, wanted, found in pairs
-        if wanted not in (None, []) and wanted != found
+        Difference(path, wanted, seen)
+        for path, wanted, seen in pairs
+        if wanted not in (None, []) and wanted != seen
     ]
     return Observation(ObservedState.CHANGED, differences) if differences else PRESENT

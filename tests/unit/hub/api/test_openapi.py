@@ -9,6 +9,12 @@ from tests.support.openapi_check import references
 DOCUMENT = openapi(all_routes())
 
 
+def test_each_route_exists_once() -> None:
+    """A second one would answer no request."""
+    routes = [(route.method, route.path) for route in all_routes()]
+    assert sorted(routes) == sorted(set(routes))
+
+
 def test_each_component_has_a_name_of_its_own() -> None:
     """pydantic qualifies names that two types share by their modules or by the direction."""
     names = DOCUMENT["components"]["schemas"]

@@ -146,6 +146,24 @@ async def test_a_server_group_that_the_list_lacks_is_read_before_it_is_missing()
     assert "all_projects=True&offset=0" in urls[0] and "offset=1" in urls[1]
 
 
+async def test_a_list_of_server_groups_that_ignores_the_offset_is_read_once() -> None:
+    page = answer(200, {"server_groups": [listed_group("a")]})
+    found, _ = await observe(GROUP, [server_group(1, "b")], page, page, MISSING)
+    assert states(found) == [("missing", [])]
+
+
+async def test_unreadable_fields_differ_and_leave_the_other_objects_alone() -> None:
+    rules = {"max_server_per_host": 3}
+    calls = [server_group(1, "odd", rules=rules), server_group(2, "same", name="g")]
+    groups = [listed_group("odd", rules=[1]), listed_group("same")]
+    found, _ = await observe(GROUP, calls, answer(200, {"server_groups": groups}))
+    assert states(found) == [("changed", ["rules"]), ("present", [])]
+    listed = [{**FOUND, "id": "a", "rxtx_factor": "n/a"}, {**FOUND, "id": "b"}]
+    flavors = [flavor(1, "a"), flavor(2, "b")]
+    found, _ = await observe(FLAVOR, flavors, answer(200, {"flavors": listed}))
+    assert states(found) == [("changed", ["rxtx_factor"]), ("present", [])]
+
+
 async def test_one_list_reads_flavors() -> None:
     calls = [flavor(1, "a"), flavor(2, "b", extra_specs={"hw:numa": 2, "x": "y"}), flavor(3, "c")]
     listed = [{**FOUND, "id": name} for name in "abc"]
@@ -182,13 +200,15 @@ async def test_the_owner_of_a_project_observes_public_flavors_only() -> None:
     assert type_.observation_key(replace(flavor(1, "a"), observation_credential="")) is None
 
 
-@pytest.mark.parametrize("flavor_id", [None, "small"])
-async def test_nova_chooses_the_id_of_a_flavor_without_one(flavor_id: str | None) -> None:
-    """The API has no ID `auto`, which novaclient replaces: it would be the ID."""
+@pytest.mark.parametrize(("flavor_id", "sent_id"), [(None, None), ("auto", None), ("s", "s")])
+async def test_nova_chooses_the_id_of_a_flavor_without_one(
+    flavor_id: str | None, sent_id: str | None
+) -> None:
+    """Nova's API does not know the ID `auto`, which clients leave out: it would be the ID."""
     web = Answers(answer(200, {"flavors": []}), answer(200, {"flavor": {"id": "x"}}))
     type_ = type_of(FLAVOR, Cloud(web, Identity(reader=True)))
     given = {"ram": 64, "vcpus": 1, "flavorid": flavor_id}
     made = resource(1, given, physical_id=None, credential="t", progress={"absent": True})
     await type_.create(made)  # type: ignore[misc]
     sent = orjson.loads(web.requests[1].body or b"")["flavor"]
-    assert sent.get("id") == flavor_id
+    assert sent.get("id") == sent_id
