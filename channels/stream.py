@@ -291,9 +291,10 @@ class Feed:
         return cursor
 
     async def events(
-        self, events: StreamFilter, cursor: Cursor
+        self, events: StreamFilter, cursor: Cursor, passed: Callable[[Cursor], None] = _ignore
     ) -> AsyncGenerator[StreamLine | None, None]:
-        """The selected events after a cursor, without end; None as a heartbeat."""
+        """The selected events after a cursor, without end; None as a heartbeat. passed: called with
+        the place of each event that is read, also if it is not selected."""
         async with self._tail(events.project, cursor) as tail:
             loop = asyncio.get_running_loop()
             last = loop.time()
@@ -301,8 +302,10 @@ class Feed:
                 changed = tail.changed
                 items, cursor = await self._next(events, tail, cursor)
                 for item in items:
-                    yield item
-                    last = loop.time()
+                    passed(item.cursor)
+                    if events.matches(item):
+                        yield item
+                        last = loop.time()
                 quiet = self._settings.heartbeat - (loop.time() - last)
                 if quiet <= 0:
                     yield None
@@ -313,16 +316,16 @@ class Feed:
     async def _next(
         self, events: StreamFilter, tail: _Tail, cursor: Cursor
     ) -> tuple[list[StreamLine], Cursor]:
-        """The selected ones of the next events, and the cursor after the last one read."""
+        """The next events, and the cursor after the last one read. Events that are not selected
+        can be missing."""
         end = tail.end
         if cursor >= tail.start:
-            found = tail.after(cursor)
-            return [item for item in found if events.matches(item)], max(cursor, end)
+            return tail.after(cursor), max(cursor, end)
         found, more = await self._read_backlog(events.project, cursor, events.stacks)
         reached = found[-1].cursor if more else max(cursor, end)
         # Less than a page: all events up to the end of the tail were read, and possibly later ones.
         reached = max(reached, found[-1].cursor) if found else reached
-        return [item for item in found if events.matches(item)], reached
+        return found, reached
 
     @asynccontextmanager
     async def _tail(self, project: str, cursor: Cursor) -> AsyncIterator[_Tail]:
@@ -345,15 +348,13 @@ class Feed:
         events: StreamFilter,
         start: Cursor,
         write: Callable[[bytes], Awaitable[None]],
-        sent: Callable[[Cursor], None] = _ignore,
+        passed: Callable[[Cursor], None] = _ignore,
     ) -> None:
-        """Write the stream to a reader until the feed stops or the reader is too slow. sent: called
-        with the place of each event that is written."""
-        async with aclosing(self.events(events, start)) as items:
+        """Write the stream to a reader until the feed stops or the reader is too slow. passed: as
+        for `events`."""
+        async with aclosing(self.events(events, start, passed)) as items:
             try:
                 async for item in items:
-                    if item is not None:
-                        sent(item.cursor)
                     async with asyncio.timeout(self._settings.cut_off):
                         await write(HEARTBEAT if item is None else item.text)
             except (TimeoutError, Conflict) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from channels.store.records import Cursor
 from channels.store.stream import current_cursor
@@ -21,6 +22,7 @@ from engine.service.reads.stored_state import Reads
 from engine.store.connection import connect
 from engine.store.fault_points import MOVE_POINTS, UNDO_POINT, InjectedFault, inject_fault
 from engine.store.maintenance import project_moves
+from engine.store.maintenance.moving_schemas import open_schema
 from engine.store.maintenance.project_moves import MoveRecord, read_state
 from hub.api import cells as api_cells
 from hub.api.application import all_routes
@@ -28,6 +30,7 @@ from hub.api.routes import Route
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
 from hub.program import cells as served_cells
+from hub.program import moving_readers
 from tests.integration.database.test_project_moves import (
     ARRIVED,
     IN_A,
@@ -290,6 +293,47 @@ async def test_a_moving_project_that_cannot_be_read_makes_no_other_unavailable(
     assert len(page["stacks"]) == 3 and "warnings" not in page
     await cells.move()
     assert await names_of(http, "/stacks?global_tenant=true") == ["beside", "moving", "other"]
+
+
+async def test_a_connection_that_hangs_delays_no_request_but_the_first(
+    cells: TwoCells, short_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has the reason once; the project is read as soon as there is a connection."""
+    http, other = cells.http, of_project(cells.http, OTHER_IN_A)
+    agent = await create_server(http)
+    before = await poll(http, agent)
+    await move_until(cells, "move.taken")
+    attempts, connected = list[str](), asyncio.Event()
+
+    async def hang(connector: Any, schema: str, keyring: Any) -> Any:
+        attempts.append(schema)
+        await connected.wait()
+        return await open_schema(connector, schema, keyring)
+
+    monkeypatch.setattr(moving_readers, "open_schema", hang)
+    with capture_logs() as logs:
+        await read(other, "/stacks?global_tenant=true")
+        for module, name in (
+            (moving_readers, "OPEN_WAIT"), (moving_readers, "OPEN_TIMEOUT"),
+            (served_cells, "READ_TIMEOUT"),
+        ):  # fmt: skip
+            monkeypatch.setattr(module, name, 3600.0)
+        for _ in range(2):
+            page = await read(other, "/stacks?global_tenant=true")
+            assert page["stacks"] == [] and "not available: a." in page["warnings"][0]["message"]
+            assert (await poll(http, agent))[0] == 503
+            await read(http, "/stacks", status=503)
+    assert len(attempts) == 1
+    (logged,) = [one for one in logs if one["event"] == "cell.moving_project_unread"]
+    assert logged["cell"] == "a" and "no connection" in logged["reason"]
+    connected.set()
+
+    async def is_read() -> bool:
+        return await poll(http, agent) == before
+
+    await eventually(is_read)
+    assert await names_of(http, "/stacks?global_tenant=true") == ["server"]
+    assert len(attempts) == 1
 
 
 async def create_server(http: Http) -> Json:
@@ -687,6 +731,23 @@ async def test_places_of_a_stream_are_valid_after_several_moves(
         await until(lambda resumed=resumed, rest=rest: len(resumed.ids) >= len(rest))
         assert resumed.ids == rest, (number, place)
     await check_translation(cells.urls[0], max(parse_event_id(one).position for one in places))
+
+
+async def test_a_filtered_stream_stays_open_although_what_it_skipped_was_purged(
+    cells: TwoCells, short_notice: None, streams: Streams
+) -> None:
+    http = cells.http
+    everything, chosen = await streams.open(), await streams.open(query="?stacks=last")
+    await http.create("first", {"web": resource()})
+    assert await http.until_ended("first") == "CREATE_COMPLETE"
+    await has_events(http, everything, "first")
+    await purge_until(cells.urls[0], everything.places[-1])
+    await cells.move()
+    await eventually(partial(_is_changed, http))
+    await http.create("last", {"web": resource()})
+    assert await http.until_ended("last") == "CREATE_COMPLETE"
+    await until(lambda: chosen.ended or len(chosen.ids) >= 2)
+    assert not chosen.ended
 
 
 async def check_translation(url: str, highest: int) -> None:
