@@ -9,7 +9,6 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Literal, TextIO
 
 import orjson
@@ -133,7 +132,7 @@ def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def _mask(name: str, value: Any) -> Any:
-    if value is not None and _is_secret(name):
+    if SECRET.search(name) and value is not None:
         return MASK
     match value:
         case str():
@@ -144,11 +143,6 @@ def _mask(name: str, value: Any) -> Any:
             return [_mask("", below) for below in value]
         case _:
             return value
-
-
-@lru_cache(1_000)
-def _is_secret(name: str) -> bool:
-    return SECRET.search(name) is not None
 
 
 def _mask_of(match: re.Match[str]) -> str:

@@ -318,7 +318,8 @@ async def body_of(request: web.Request, *, nullable: bool = False) -> dict[str, 
 
 
 def is_deep(document: Json) -> bool:
-    """Whether it has more than `MAX_DEPTH` levels."""
+    """Whether it has more than `MAX_DEPTH` levels: with further ones around it, orjson refuses to
+    write it. This takes a tenth of the time of a walk through it."""
     for _ in range(WRITABLE_DEPTH - MAX_DEPTH):
         document = [document]
     try:

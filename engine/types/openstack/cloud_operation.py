@@ -129,14 +129,19 @@ def unknown_states(calls: Sequence[Call], error: CloudError) -> dict[ResourceId,
     return {call.resource_id: unknown for call in calls}
 
 
+def _group_by_id(calls: Sequence[Call]) -> dict[str, list[Call]]:
+    by_id: dict[str, list[Call]] = {}
+    for call in calls:
+        by_id.setdefault(str(call.physical_id), []).append(call)
+    return by_id
+
+
 async def _compare_listed(
     calls: Sequence[Call],
     read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
     compare: Callable[[Call, Mapping[str, Json]], Observation],
 ) -> dict[ResourceId, Observation]:
-    by_id: dict[str, list[Call]] = {}
-    for call in calls:
-        by_id.setdefault(str(call.physical_id), []).append(call)
+    by_id = _group_by_id(calls)
     found: dict[ResourceId, Observation] = {}
     async for page in read_pages():
         for one in page:
@@ -157,9 +162,7 @@ async def observe_confirmed(
     wanted object, and what it lacks is read by itself. find: the object of a resource, None if it
     does not exist. Raises CloudError.
     """
-    by_id: dict[str, list[Call]] = {}
-    for call in calls:
-        by_id.setdefault(str(call.physical_id), []).append(call)
+    by_id = _group_by_id(calls)
     found: dict[ResourceId, Observation] = {}
     async for page in read_pages():
         for one in page:

@@ -116,7 +116,11 @@ async def _follow(
     write: Callable[[bytes], Awaitable[None]],
 ) -> None:
     """Write the stream, also while the project moves to another cell, until the server stops, the
-    reader is too slow, or no cell can be read."""
+    reader is too slow, or no cell can be read.
+
+    The cursor is set before an event is written. None is lost when `pump` is cancelled, because a
+    write puts the whole event into the buffer of the connection before it waits.
+    """
     cells, project, disconnected = request.app[CELLS], selected.project, False
 
     def set_cursor(at: Cursor) -> None:
