@@ -232,7 +232,8 @@ class Findings:
 
     def extend(self, others: "Findings") -> None:
         """Add other findings and warnings. Raises Invalid as `add` does."""
-        self.warn_all(others.warnings)
+        if others.warned:
+            self.warn_all(others.warned.values())
         for one in others.all:
             self.add_finding(one)
 

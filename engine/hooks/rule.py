@@ -6,7 +6,7 @@ stored as JSON with nodes, resources and hooks.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
@@ -110,9 +110,9 @@ def rules_in_force(rules: tuple[Rule, ...], step_mode: StepMode | None) -> tuple
     return tuple(rule for rule in rules if not rule.passable or rule.mode is Mode.NOTIFY)
 
 
-def encode_rules(rules: Iterable[Rule]) -> Json:
+def encode_rules(rules: Collection[Rule]) -> Json:
     """Return rules as JSON for the store, without default values; None for no rules."""
-    return [encode_rule(rule) for rule in rules] or None
+    return [encode_rule(rule) for rule in rules] if rules else None
 
 
 def encode_rule(rule: Rule) -> dict[str, Json]:

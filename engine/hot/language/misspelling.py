@@ -66,6 +66,7 @@ def _spellings(date: str) -> Mapping[str, str]:
     return found | {name: name for name in names}
 
 
+@lru_cache(maxsize=1024)
 def _nearest(name: str, date: str) -> str | None:
     """The function whose name differs by one letter: more, less, another, or two exchanged."""
     spellings, plain = _spellings(date), name.lower().replace("-", "_")

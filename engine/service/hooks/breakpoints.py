@@ -84,7 +84,7 @@ def with_rules(node: store.BreakpointNode, found: Sequence[Rule]) -> Json:
     return row_of(node, rules.values(), None if isinstance(step, InvalidInput) else step.node)
 
 
-def row_of(node: store.BreakpointNode, rules: Iterable[Rule], after: Node | None = None) -> Json:
+def row_of(node: store.BreakpointNode, rules: Collection[Rule], after: Node | None = None) -> Json:
     """A row for `engine.store.hooks.breakpoints.set_node_rules`. after: a decision of the
     machine."""
     state, phase = (node.state, node.phase) if after is None else (after.state, after.phase)

@@ -197,7 +197,7 @@ class Traversals:
         blueprint = desired.blueprint
         policy = self._policy(desired, planned.header.project)
         return (
-            self._prepare(desired, planned, None).is_one_statement
+            traversal_start.is_one_statement(planned.plan)
             and not traversal_start.has_gate(planned.plan)
             and not blueprint.stack_outputs
             and not _has_rules(desired)

@@ -138,36 +138,38 @@ class PreparedTraversal:
     def row_columns(self) -> Sequence[str]:
         return (*ROW_COLUMNS, LABEL) if self.labelled else ROW_COLUMNS
 
-    @property
-    def is_small(self) -> bool:
-        """Whether one statement stores its nodes and rows."""
-        return max(len(self.plan.rows), len(self.plan.nodes)) <= STORED_AT_ONCE
-
-    @property
-    def is_one_statement(self) -> bool:
-        return self.is_small and not (self.successors() or self.changing() or self.plan.out_of_date)
-
-    def successors(self) -> list[tuple[int, int, int]]:
-        """(traversal, node, new node) of earlier nodes that new ones wait for."""
-        return [
-            (*node.waits_for_running, index)
-            for index, node in enumerate(self.plan.nodes)
-            if node.waits_for_running is not None
-        ]
-
-    def changing(self) -> list[UUID]:
-        """Existing resources that nodes change: without a digest, the next update includes those
-        whose node has not run."""
-        fresh = {row.id for row in self.plan.rows}
-        return [
-            node.resource_id
-            for node in self.plan.nodes
-            if _changes(node) and node.resource_id not in fresh
-        ]
-
     def row_records(self) -> list[tuple[object, ...]]:
         count = len(self.row_columns)
         return [_row_record(self.project, self.stack_id, row)[:count] for row in self.plan.rows]
+
+
+def is_one_statement(plan: Plan) -> bool:
+    """Whether one statement stores the nodes and rows of a new traversal, and nothing else is to be
+    stored with it."""
+    return _is_small(plan) and not (_successors(plan) or _changing(plan) or plan.out_of_date)
+
+
+def _is_small(plan: Plan) -> bool:
+    """Whether one statement stores the nodes and rows."""
+    return max(len(plan.rows), len(plan.nodes)) <= STORED_AT_ONCE
+
+
+def _successors(plan: Plan) -> list[tuple[int, int, int]]:
+    """(traversal, node, new node) of earlier nodes that new ones wait for."""
+    return [
+        (*node.waits_for_running, index)
+        for index, node in enumerate(plan.nodes)
+        if node.waits_for_running is not None
+    ]
+
+
+def _changing(plan: Plan) -> list[UUID]:
+    """Existing resources that nodes change: without a digest, the next update includes those whose
+    node has not run."""
+    fresh = {row.id for row in plan.rows}
+    return [
+        node.resource_id for node in plan.nodes if _changes(node) and node.resource_id not in fresh
+    ]
 
 
 def prepare_traversal(
@@ -255,6 +257,7 @@ async def accept_change(
     rows = prepared.row_records()
     number, view, plan = prepared.number, prepared.view, prepared.plan
     columns, stack_id, inputs = prepared.node_columns, prepared.stack_id, prepared.inputs
+    is_small = _is_small(plan)
     first, last = outbox or (None, None)
     (stored,) = await conn.fetch(
         ACCEPT,
@@ -266,17 +269,17 @@ async def accept_change(
         prepared.event._asdict(),
         prepared.traceparent,
         [dict(zip(prepared.row_columns, row, strict=True)) for row in rows]
-        if prepared.is_small and rows
+        if is_small and rows
         else None,
         _node_documents(columns, stack_id, number, plan, inputs, view)
-        if prepared.is_small and plan.nodes
+        if is_small and plan.nodes
         else None,
-        prepared.changing(),
+        _changing(plan),
     )
     accepted = AcceptedChange(stored["p_outcome"], stored["p_outbox"])
     if accepted.outcome != "accepted":
         return accepted
-    if not prepared.is_small:
+    if not is_small:
         if rows:
             await conn.copy_records_to_table("resource", columns=prepared.row_columns, records=rows)
         await conn.copy_records_to_table(
@@ -288,7 +291,7 @@ async def accept_change(
             ),
         )  # fmt: skip
         await correct_estimates(conn, len(plan.nodes))
-    if successors := prepared.successors():
+    if successors := _successors(plan):
         await conn.execute(SET_SUCCESSORS, stack_id, *zip(*successors, strict=True))
     return accepted
 

@@ -12,7 +12,9 @@ import pytest
 from engine.errors import Conflict, LimitReached, Unavailable
 from engine.principal import principal_of_name
 from engine.service import Engine, StackRequest
+from engine.service.requests.blueprint import node_inputs
 from engine.service.requests.quotas import Quotas, StackCounts
+from engine.service.traversals import start
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database, open_database
@@ -133,6 +135,23 @@ async def test_one_statement_stores_what_a_transaction_stores(
         for row, same in zip(rows, other[table], strict=True):
             unlike = {key for key in row if row[key] != same[key]}
             assert unlike <= {"first", "last"} if table == "outbox" else not unlike, (table, unlike)
+
+
+async def test_the_nodes_of_a_new_stack_are_prepared_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Preparing them is a large part of the cost of a new stack."""
+    prepared: list[str] = []
+
+    def record(*arguments: Any) -> Any:
+        prepared.extend(arguments[2])
+        return node_inputs(*arguments)
+
+    monkeypatch.setattr(start, "node_inputs", record)
+    engine = idle_engine(database)
+    for name in ("first", "second"):
+        await engine.stacks.create("p", request(name))
+    assert prepared == ["r", "r"]
 
 
 async def test_a_name_that_is_taken_stores_nothing(database: Database) -> None:
