@@ -51,3 +51,13 @@ async def test_equal_notices_are_displayed_once(visitor: Visitor) -> None:
         }"""
     )
     await expect(notices).to_have_text(["second", "first"])
+
+
+async def test_the_navigation_shows_where_a_page_belongs(visitor: Visitor) -> None:
+    page = await visitor.open("stacks")
+    stacks = page.get_by_role("navigation", name="Pages").get_by_role("link", name="Stacks")
+    await expect(stacks).to_have_attribute("aria-current", "page")
+    await visitor.open("new")
+    await expect(page.get_by_role("heading", name="New stack")).to_be_visible()
+    await expect(stacks).to_have_attribute("aria-current", "true")
+    assert await visitor.violations() == []

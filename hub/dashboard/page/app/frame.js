@@ -138,6 +138,9 @@ function usePageKeys(project) {
 
 /** @param {{inside: boolean, project: string, page: string}} props */
 function Header({ inside, project, page }) {
+  const under = pageByName(page)?.under;
+  /** @param {string} name */
+  const current = (name) => (name === page ? "page" : name === under ? "true" : undefined);
   return html`<header class="frame-head">
     <a class="brand" href=${inside ? href(project, "inbox") : "#/"}>
       <${Mark} /> Headgate ${inside && html`<span class="project">${project}</span>`}
@@ -147,7 +150,7 @@ function Header({ inside, project, page }) {
       html`<nav class="frame-nav" aria-label="Pages">
         ${NAVIGATION.map(
           (item) => html`<a key=${item.name} href=${href(project, item.name)}
-            aria-current=${item.name === page ? "page" : undefined}>
+            aria-current=${current(item.name)}>
             ${item.title}${item.name === "inbox" && html`<${WaitingCount} />`}
           </a>`,
         )}

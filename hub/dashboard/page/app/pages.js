@@ -11,9 +11,9 @@ import { Usage } from "../usage/usage.js";
 
 /**
  * shows: the component; `rest` is the path after the page's name. key: pressed after `g`. wide:
- * uses the full window width.
+ * uses the full window width. under: the page of the navigation that it belongs to.
  * @typedef {{name: string, title: string, component: (props: {project: string, rest: string[]}) => any,
- *   key?: string, wide?: boolean}} Page
+ *   key?: string, wide?: boolean, under?: string}} Page
  */
 
 /** Pages in the navigation, in order. @type {Page[]} */
@@ -27,10 +27,10 @@ export const NAVIGATION = [
 
 /** @type {Page[]} */
 const OTHER_PAGES = [
-  { name: "stack", title: "Stack", component: StackPage, wide: true },
-  { name: "edit", title: "Edit", component: EditPage, wide: true },
+  { name: "stack", title: "Stack", component: StackPage, wide: true, under: "stacks" },
+  { name: "edit", title: "Edit", component: EditPage, wide: true, under: "stacks" },
   { name: "cli-login", title: "Log in to the command line", component: CliLogin },
-  { name: "new", title: "New stack", component: NewPage, wide: true },
+  { name: "new", title: "New stack", component: NewPage, wide: true, under: "stacks" },
 ];
 
 /** @param {string} name */
