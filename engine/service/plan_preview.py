@@ -432,10 +432,7 @@ class PlanPreviewer:
         properties: Mapping[str, Json],
     ) -> None:
         schema = self._registry.get(node.type).schema
-        wanted = self._definition.resources.get(node.name)
         secret = self.secret.get(node.name, frozenset())
-        if wanted is not None and wanted.masked_properties is not None:
-            secret = frozenset(properties)
         before = mask_properties(
             (row.masked_properties or row.properties or {}) if row else {}, schema
         )

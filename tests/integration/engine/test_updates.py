@@ -1,10 +1,12 @@
 """Updates: parameters, metadata, types, names, attributes and versions."""
 
+import json
+
 import pytest
 
 from engine.types.contract import Failed
 from tests.support.changes import put, thing, until_complete, until_deleted, until_status
-from tests.support.program import Json, Program
+from tests.support.program import Json, Program, resource, template
 from tests.support.scripted_type import World
 
 PARAMETERS = {
@@ -217,6 +219,26 @@ async def test_a_dry_run_masks_secrets(run: Program) -> None:
     response = await run.stack_request("PUT", "s", "/preview", changed)
     (one,) = response["resource_changes"]["updated"]
     assert one["changes"]["size"] == {"from": "******", "to": "******"}
+    assert "s3cret-word" not in str(response) and "0ther-word" not in str(response)
+
+
+async def test_a_dry_run_shows_what_is_public_beside_secrets(run: Program) -> None:
+    parameters = {"secret": {"type": "string", "hidden": True}, "label": {"type": "string"}}
+    files = {"app.yaml": json.dumps(template({"r": resource()}, parameters=parameters))}
+    used = {name: {"get_param": name} for name in parameters}
+    wanted = template({"app": {"type": "app.yaml", "properties": used}}, parameters=parameters)
+    body: Json = {"template": wanted, "files": files}
+    before = {"secret": "s3cret-word", "label": "one"}
+    created = {"stack_name": "s", **body, "parameters": before}
+    assert (await run.call("POST", "/stacks", created))[0] == 201
+    await run.until_ended("s")
+    after = {"secret": "0ther-word", "label": "two"}
+    response = await run.stack_request("PUT", "s", "/preview", {**body, "parameters": after})
+    (one,) = response["resource_changes"]["updated"]
+    assert one["changes"] == {
+        "secret": {"from": "******", "to": "******"},
+        "label": {"from": "one", "to": "two"},
+    }
     assert "s3cret-word" not in str(response) and "0ther-word" not in str(response)
 
 
