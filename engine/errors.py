@@ -20,7 +20,7 @@ TEMPLATE, ENVIRONMENT = "template", "environment"
 BODY = "request body"
 
 #: Maximum characters of a place and of a reason.
-MAX_LENGTHS = {"place": 500, "reason": 4_000, "sentence": 4_000}
+MAX_LENGTHS = {"place": 500, "reason": 4_000, "sentence": 4_000, "heat_reason": 4_000}
 
 
 class Quoting(str):
@@ -58,7 +58,7 @@ class Finding:
     TEMPLATE, ENVIRONMENT or BODY. inner_place: the place in that file, if it is not `place`. line,
     column: where that is, from 1; 0: unknown. quote: that line and a caret below the column.
     secret: the line may have a secret value, and is not quoted. sentence: Heat's message, if it is
-    not the reason.
+    not the reason. heat_reason: what Heat writes instead of the reason, after the same place.
     """
 
     place: str
@@ -72,6 +72,7 @@ class Finding:
     quote: str = field(default="", repr=False)
     secret: bool = False
     sentence: str = ""
+    heat_reason: str = ""
 
     def __post_init__(self) -> None:
         """Truncate texts, which may quote the request."""
@@ -88,7 +89,7 @@ class Finding:
         """Return the finding as it is shown if the value at its place is secret."""
         reason = without_value(self.reason, WITHHELD_REASON)
         remedy = without_value(self.remedy, WITHHELD_REMEDY)
-        return replace(self, reason=reason, remedy=remedy, secret=True, sentence="")
+        return replace(self, reason=reason, remedy=remedy, secret=True, sentence="", heat_reason="")
 
     def in_file(self, file: str) -> "Finding":
         """Return the finding with the file that its place is in, unless it has one."""
@@ -214,14 +215,20 @@ class Findings:
         *,
         at: str | None = None,
         sentence: str = "",
+        heat_reason: str = "",
     ) -> None:
-        """at: where the text has it, if that is not `place`, which can be as in Heat. sentence: see
-        `Finding`.
+        """at: where the text has it, if that is not `place`, which can be as in Heat. sentence,
+        heat_reason: see `Finding`.
 
         Raises Invalid at the limit: to list a million findings costs too much. Parameters without
         a value may be many, and a validation lists all of them.
         """
-        self.add_finding(Finding(place, reason, remedy, code, inner_place=at, sentence=sentence))
+        self.add_finding(
+            Finding(
+                place, reason, remedy, code,
+                inner_place=at, sentence=sentence, heat_reason=heat_reason,
+            )
+        )  # fmt: skip
 
     def add_finding(self, finding: Finding) -> None:
         """As `add`."""

@@ -181,7 +181,13 @@ class Reader:
         remedy = near or f"Acceptable hook types are: {', '.join(known)}."
         if name == DRIFT:
             remedy = "Write on_drift: hold in the section convergence of the environment."
-        self.findings.add(place, reason, remedy, "InvalidBreakPointHook")
+        self.findings.add(
+            place,
+            reason,
+            remedy,
+            "InvalidBreakPointHook",
+            sentence=f"{reason}, acceptable hook types are: {POINTS}",
+        )
         return None
 
     def _rule(self, item: Mapping[str, Json], place: str) -> dict[str, Any]:

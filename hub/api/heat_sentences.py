@@ -69,6 +69,7 @@ SENTENCES: Final = (
     r"step and offset must be both positive or both negative\.",
     r"The Resource Type \(.+\) could not be found\.",
     r"Each [Rr]esource must contain a [Tt]ype key\.",
+    r'"resources" must contain a map of resource maps\. Found a \[.+\] instead',
     r'".+" is not a valid keyword inside a resource definition',
     r'Invalid deletion policy ".*"',
     r"The template section is invalid: .+",
@@ -88,11 +89,14 @@ SENTENCES: Final = (
     r"Specified output key .+ not found\.",
     r"No events found for resource .+",
     r"No event .+ found",
+    r'Invalid hook type ".*" for resource breakpoint, acceptable hook types are: .+',
     r"Invalid restricted_action type .+ for resource, acceptable restricted_action types are: .+",
 )
 #: Heat's sentences that follow the kind of the error.
 SENTENCES_OF_KINDS: Final[Mapping[str, str]] = {
     r'environment has (wrong|empty) section ".+"': "Environment not in valid format",
+    r"Error parsing template: .+": "Template not in valid format",
+    r"Error parsing environment: .+": "Environment not in valid format",
     r"The template is not a JSON object or YAML mapping\.": "Template not in valid format",
     r"Template format version not found\.": "Template not in valid format",
     r"The environment is not a valid YAML mapping data type\.": "Environment not in valid format",
@@ -199,7 +203,7 @@ def heat_sentence(
 ) -> str | None:
     """Heat's message of an error; None if Heat has none, or if its message does not say which of
     several errors it is. alone: whether the response has no other error."""
-    reason, place = finding.reason, finding.place
+    reason, place = finding.heat_reason or finding.reason, finding.place
     if (pattern := _PATTERNS.get(finding.code)) and pattern.fullmatch(reason):
         return finding.sentence if alone and finding.sentence else reason
     if finding.code == _LIMIT:
@@ -216,7 +220,7 @@ def heat_sentence(
 
 def _sentence_alone(finding: Finding, separator: str) -> str | None:
     """Return a sentence that does not say which of several errors it is."""
-    reason, place = finding.reason, finding.place
+    reason, place = finding.heat_reason or finding.reason, finding.place
     if finding.sentence:
         return finding.sentence.replace(SEPARATOR, separator)
     if _WHOLE.fullmatch(reason):

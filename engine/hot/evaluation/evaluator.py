@@ -24,6 +24,7 @@ from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, size_of
 from engine.hot.functions.function import (
     OUTPUT_ERROR,
+    DeferredFormError,
     Function,
     FunctionError,
     InvalidCall,
@@ -112,15 +113,13 @@ class EvaluationScope:
 
 
 def check_form(check: Callable[[Json], None], args: Json) -> None:
-    """Raise InvalidCall if the check refuses the arguments of a call."""
+    """Raise InvalidCall, or DeferredFormError, if the check refuses the arguments of a call."""
     try:
         check(args)
-    except BudgetExceeded:
+    except (BudgetExceeded, DeferredFormError):
         raise
     except FunctionError as wrong:
-        refused = InvalidCall(wrong.reason, wrong.remedy, wrong.code)
-        refused.heat_reason = wrong.heat_reason
-        raise refused from None
+        raise InvalidCall(wrong.reason, wrong.remedy, wrong.code, wrong.heat_reason) from None
 
 
 class Evaluator:
@@ -229,12 +228,16 @@ class Evaluator:
             wrong = without_secrets(wrong)
         if self.of_output and not isinstance(wrong, InvalidCall):
             self.scope.findings.warn(place, wrong.reason, wrong.remedy, OUTPUT_ERROR)
-            return self.defer(REFUSED, str(wrong.reason))
+            return self.defer(REFUSED, str(wrong.heat_reason or wrong.reason))
         # As in Heat: only references in HOT resources have an error code of their own.
         own = wrong.code and place.startswith("resources.")
         code = wrong.code if own else "StackValidationFailed"
-        sentence = wrong.sentence or (wrong.heat_reason and f"{place}: : {wrong.heat_reason}")
-        self.scope.findings.add(place, wrong.reason, wrong.remedy, code, sentence=sentence)
+        sentence, heat_reason = wrong.sentence, wrong.heat_reason
+        if heat_reason and isinstance(wrong, InvalidCall):  # Heat names the place of the function
+            sentence, heat_reason = f"{place}: : {heat_reason}", ""
+        self.scope.findings.add(
+            place, wrong.reason, wrong.remedy, code, sentence=sentence, heat_reason=heat_reason
+        )
         return self.defer(REFUSED, None)
 
     def suggest(self, name: str, known: Sequence[str], what: str) -> str:
@@ -352,6 +355,8 @@ class Evaluator:
             self._check_resource(known[0], place)
             if len(known) > 1:
                 self._check_attribute(known[0], *known[1:3])
+        except DeferredFormError:
+            raise
         except FunctionError as wrong:
             raise InvalidCall(wrong.reason, wrong.remedy, wrong.code) from None
         if self._is_secret(known):
@@ -368,7 +373,8 @@ class Evaluator:
                 "Write the name, or take it from a parameter.",
             )
         if schema is not None and not schema.has_attribute(attribute):
-            raise FunctionError(
+            error = DeferredFormError if schema.of_template else FunctionError
+            raise error(
                 f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
                 self.suggest(attribute, schema.attribute_names(), "Attributes"),
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import one_of
 from engine.hot.expressions.expression import Expression, FunctionCall, is_static
 from engine.hot.expressions.masking import MASK
-from engine.hot.functions.function import InvalidCall
+from engine.hot.functions.function import FunctionError, InvalidCall
 from engine.words import Json
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _read(
         )
     facade = evaluator.scope.facade
     if facade is None:
-        raise InvalidCall(
+        raise FunctionError(
             f'"{name}" is available only in nested stacks, and this stack is not nested',
             "Give the value as a parameter, or use the template as a resource type.",
         )

@@ -9,7 +9,7 @@ from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import Function, FunctionError, list_shape
 from engine.hot.functions.text import join_texts, replace_words, replacement_cost, to_json_text
-from engine.hot.syntax.json_text import parse_json
+from engine.hot.syntax.json_text import parse_json, why_invalid
 from engine.words import Json
 
 #: Names of JSON types for messages; they describe values that may be secret.
@@ -45,9 +45,11 @@ def _from_json(text: str) -> Json:
     try:
         return parse_json(text)
     except ValueError as error:
+        why = why_invalid(text)
         raise FunctionError(
             f'"Fn::Select" takes a list or a map; the string is not valid JSON: {error}',
             public("Write a list or a map, or correct the JSON."),
+            heat_reason=why and f'"Fn::Select": {why}',
         ) from None
 
 
@@ -110,7 +112,7 @@ def _split(args: list[Json]) -> Json:
         )
     if not isinstance(text, str):
         raise FunctionError(
-            f"String to split must be string; got {KINDS[type(text)]}",
+            f"String to split must be string; got {type(text)}",
             public("Write Fn::Split: [DELIMITER, TEXT]."),
         )
     return text.split(delimiter)

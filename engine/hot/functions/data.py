@@ -7,6 +7,7 @@ from engine.errors import Quoting, public
 from engine.hot.expressions.expression import FunctionCall
 from engine.hot.functions import placeholders
 from engine.hot.functions.function import (
+    DeferredFormError,
     Function,
     FunctionError,
     InvalidCall,
@@ -25,8 +26,11 @@ def _as_map(value: Json, name: str) -> dict[str, Json]:
         return {}
     if not isinstance(value, dict):
         reason = f'"{name}" takes maps'
+        shown = f"{repr(value)[:200]} is type {type(value)} instead of a dict"
         raise FunctionError(
-            Quoting(f"{reason}, not {quote_value(value)}", reason), public("Write a list of maps.")
+            Quoting(f"{reason}, not {quote_value(value)}", reason),
+            public("Write a list of maps."),
+            heat_reason=f"Incorrect arguments: Items to merge must be maps. {shown}",
         )
     return value
 
@@ -83,14 +87,17 @@ REPLACED = f'"map_replace" : {REPLACE_EXAMPLE}'
 NO_MAPS = (
     f'Incorrect arguments: to "map_replace", arguments must be a list of maps. Example:  {REPLACED}'
 )
+MERGE_EXAMPLE = '[ { "key1": "val1" }, { "key2": "val2" } ]'
 MAP_MERGE = Function(
     _map_merge,
-    list_shape("map_merge", '[ { "key1": "val1" }, { "key2": "val2" } ]', 0),
+    list_shape(
+        "map_merge", '[ { "key1": "val1" }, { "key2": "val2" } ]', 0, error=DeferredFormError
+    ),
     with_placeholders=placeholders.list_arguments,
 )
 MAP_REPLACE = Function(
     _map_replace,
-    list_shape("map_replace", REPLACE_EXAMPLE, 2, 2),
+    list_shape("map_replace", REPLACE_EXAMPLE, 2, 2, DeferredFormError),
     with_placeholders=placeholders.map_replace_arguments,
 )
 
@@ -192,11 +199,13 @@ CONTAINS = Function(
     with_placeholders=placeholders.contains_arguments,
 )
 LIST_CONCAT = Function(
-    _concat, list_shape("list_concat", CONCAT, 0), with_placeholders=placeholders.list_arguments
+    _concat,
+    list_shape("list_concat", CONCAT, 0, error=DeferredFormError),
+    with_placeholders=placeholders.list_arguments,
 )
 LIST_CONCAT_UNIQUE = Function(
     _concat_unique,
-    list_shape("list_concat_unique", CONCAT, 0),
+    list_shape("list_concat_unique", CONCAT, 0, error=DeferredFormError),
     with_placeholders=placeholders.list_arguments,
 )
 
@@ -291,7 +300,7 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     authority, path = _authority(args), quote(_part(args, "path"))
     scheme = _part(args, "scheme")
     if ":" in scheme:
-        raise InvalidCall(
+        raise FunctionError(
             "URL \"scheme\" should not contain ':'", public("Write http, not http://.")
         )
     with_host = authority or (scheme in WITH_HOST and not path.startswith("//"))

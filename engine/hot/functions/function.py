@@ -19,16 +19,16 @@ MAX_VALUES = 200_000
 
 class FunctionError(Exception):
     """A function cannot accept its arguments. code: of the error; "" for the usual one. If the
-    arguments contain a secret, a reason or remedy that is not `Quoting` is not shown. sentence: see
-    `Finding`. heat_reason: Heat's text after the place, if it is not the reason.
+    arguments contain a secret, a reason or remedy that is not `Quoting` is not shown. sentence,
+    heat_reason: see `Finding`.
     """
 
     sentence = ""
-    heat_reason = ""
 
-    def __init__(self, reason: str, remedy: str, code: str = "") -> None:
+    def __init__(self, reason: str, remedy: str, code: str = "", heat_reason: str = "") -> None:
         super().__init__(reason)
         self.reason, self.remedy, self.code = reason, remedy, code
+        self.heat_reason = heat_reason
 
     def __str__(self) -> str:
         return str(self.reason)
@@ -51,6 +51,12 @@ OUTPUT_ERROR = "OutputError"
 class InvalidCall(FunctionError):
     """A call has an invalid form, or reads an attribute that does not exist. As in Heat, this is an
     error also in an output; other calls without a value are errors only when the output is read.
+    """
+
+
+class DeferredFormError(FunctionError):
+    """A call has an invalid form that Heat notices only when it evaluates the call: in an output,
+    when the output is read.
     """
 
 
@@ -108,9 +114,14 @@ def _describe_count(least: int, most: int | None) -> str:
 
 
 def list_shape(
-    name: str, example: str, min_arguments: int, max_arguments: int | None = None
+    name: str,
+    example: str,
+    min_arguments: int,
+    max_arguments: int | None = None,
+    error: type[FunctionError] = FunctionError,
 ) -> Callable[[Json], None]:
-    """Return a shape check for a list of `min_arguments` to `max_arguments` items."""
+    """Return a shape check for a list of `min_arguments` to `max_arguments` items. error: of a
+    value that is not such a list."""
     remedy = f"Write a list of {_describe_count(min_arguments, max_arguments)}."
 
     def shape(args: Json) -> None:
@@ -120,7 +131,7 @@ def list_shape(
             max_arguments or len(args)
         ):
             reason = f'Incorrect arguments to "{name}" should be: "{name}" : {example}'
-            raise FunctionError(public(reason), public(remedy))
+            raise error(public(reason), public(remedy))
 
     return shape
 

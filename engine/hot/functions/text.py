@@ -14,6 +14,7 @@ from engine.hot.functions import placeholders
 from engine.hot.functions.function import (
     MAX_TEXT_LENGTH,
     MAX_VALUES,
+    DeferredFormError,
     Function,
     FunctionError,
     InvalidCall,
@@ -90,13 +91,18 @@ LIST_JOIN = Function(
 )
 
 
+EMPTY_SEPARATOR = "empty separator"
+
+
 def _split(args: list[Json]) -> Json:
     delimiter, text, *rest = args
     if text is None:
         return None
     if not isinstance(text, str) or not isinstance(delimiter, str | None) or delimiter == "":
         reason = '"str_split" takes a delimiter that is not empty and a text.'
-        raise FunctionError(public(reason), public("Write [DELIMITER, TEXT]."))
+        heat_reason = EMPTY_SEPARATOR if delimiter == "" and isinstance(text, str) else ""
+        remedy = public("Write [DELIMITER, TEXT].")
+        raise FunctionError(public(reason), remedy, heat_reason=heat_reason)
     parts = text.split(delimiter)
     if not rest:
         return parts
@@ -114,9 +120,18 @@ def _split(args: list[Json]) -> Json:
 
 
 SPLIT_EXAMPLE = '[ ",", "apples,pears", <index>]'
+SPLIT_COUNT = list_shape("str_split", SPLIT_EXAMPLE, 2, 3, DeferredFormError)
+SPLIT_FORM = list_shape("str_split", SPLIT_EXAMPLE, 2, 3)
+
+
+def _split_shape(args: Json) -> None:
+    short = isinstance(args, list) and len(args) < 2
+    (SPLIT_COUNT if short else SPLIT_FORM)(args)
+
+
 STR_SPLIT = Function(
     _split,
-    list_shape("str_split", SPLIT_EXAMPLE, 2, 3),
+    _split_shape,
     with_placeholders=placeholders.split_arguments,
 )
 
@@ -214,6 +229,7 @@ def replace_words(
         raise FunctionError(
             f'"{name}" cannot replace an empty text.',
             public("Write as each key of params the text that is replaced, in quotes."),
+            heat_reason=EMPTY_SEPARATOR if "" in params else "",
         )
     texts = {key: _replacement(name, key, value, with_json) for key, value in params.items()}
     text, found = replace_keys(template, texts)
@@ -282,14 +298,15 @@ def _digest_shape(args: Json) -> None:
     if isinstance(args, FunctionCall):
         return
     if not isinstance(args, list):
-        raise FunctionError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
+        raise DeferredFormError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
     if len(args) != 2:
-        raise FunctionError(
+        raise DeferredFormError(
             public('Function "digest" usage: ["<algorithm>", "<value>"]'),
             public("Write digest: [ALGORITHM, TEXT]."),
         )
 
 
+ALGORITHMS = sorted(hashlib.algorithms_available)
 NO_TEXTS = 'Argument to function "digest" must be a list of strings'
 
 
@@ -299,16 +316,17 @@ def _digest(args: list[Json]) -> Json:
         raise FunctionError(public(NO_TEXTS), public("Write [ALGORITHM, TEXT]."))
     if algorithm.lower() not in hashlib.algorithms_available:
         raise FunctionError(
-            "Algorithm must be one of " + ", ".join(sorted(hashlib.algorithms_available)),
+            "Algorithm must be one of {'" + "', '".join(ALGORITHMS) + "'}",
             public("Write an algorithm such as sha256."),
         )
     try:
         made = hashlib.new(algorithm.lower(), text.encode("latin-1"))
         return made.hexdigest()
-    except UnicodeEncodeError:
+    except UnicodeEncodeError as error:
         raise FunctionError(
             'The string of "digest" must contain Latin-1 characters only.',
             public("Remove characters such as emoji."),
+            heat_reason=str(error),
         ) from None
     except (TypeError, ValueError):
         raise FunctionError(
@@ -379,7 +397,7 @@ def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
             public("Write for_each: {VARIABLE: [ITEM, ...]}."),
         )
     if not for_each:
-        raise InvalidCall(
+        raise FunctionError(
             'The "for_each" argument to "repeat" function must be a non-empty map',
             public("Write for_each: {VARIABLE: [ITEM, ...]}."),
         )

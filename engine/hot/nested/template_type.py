@@ -103,6 +103,7 @@ def template_type(
         attributes,
         template.description,
         nested_resources=template.unreadable.resources.union(template.resources),
+        of_template=True,
     )
     written = json.dumps([template.document, document], sort_keys=True, default=str)
     digest = sha256(written.encode("utf-8", "surrogatepass")).hexdigest()

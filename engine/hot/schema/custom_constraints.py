@@ -10,6 +10,7 @@ from datetime import datetime
 
 import orjson
 
+from engine.hot.syntax.json_text import why_invalid
 from engine.words import Json
 
 MAX_NAME_LENGTH = 255
@@ -104,6 +105,10 @@ def _domain_reason(value: Json) -> str:
     return f"'{value}' must end with '.'." if _dns_name(value) else _dns_reason(value)
 
 
+def _json_reason(value: Json) -> str:
+    return f"JSON string {value} is invalid: {why_invalid(str(value)) or 'it is not JSON'}"
+
+
 def _relative_reason(value: Json) -> str:
     if _dns_name(value) and value.endswith("."):
         return f"'{value}' is a FQDN. It should be a relative domain name."
@@ -121,6 +126,7 @@ REASONS: Mapping[str, Callable[[Json], str]] = {
     "ip_addr": lambda _: "Invalid IP address",
     "ip_or_cidr": _address_or_subnet_reason,
     "iso_8601": lambda _: "",
+    "json_string": _json_reason,
     "mac_addr": lambda _: "Invalid MAC address.",
     "net_cidr": _subnet_reason,
     "rel_dns_name": _relative_reason,

@@ -15,7 +15,7 @@ from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.schema.constraints import as_json, find_violation, remedy_of
 from engine.hot.schema.type_schema import Constraint
 from engine.hot.schema.value_schema import HIDDEN_VIOLATION
-from engine.hot.syntax.json_text import is_storable_integer, parse_json
+from engine.hot.syntax.json_text import is_storable_integer, parse_json, why_invalid
 from engine.words import Json
 
 #: Pseudo parameters. `OS::region` has no value in Heat either, so it is not one.
@@ -52,15 +52,21 @@ NUMBER_REMEDY: Final = "Write a number, such as 5."
 class InvalidValue(Exception):
     """A value that its parameter or property cannot have; the message may contain the value.
 
-    safe: message without the value, for hidden ones. remedy: what to do, or "".
+    safe: message without the value, for hidden ones. remedy: what to do, or "". heat_reason: Heat's
+    message, if it is not the reason; "" otherwise.
     """
 
     def __init__(
-        self, reason: str, safe: str = "its hidden value is not valid", remedy: str = ""
+        self,
+        reason: str,
+        safe: str = "its hidden value is not valid",
+        remedy: str = "",
+        heat_reason: str = "",
     ) -> None:
         super().__init__(reason)
         self.safe = safe
         self.remedy = remedy
+        self.heat_reason = heat_reason
 
 
 def convert(kind: ParameterKind, value: Json) -> Json:
@@ -129,14 +135,20 @@ def convert_parameters(
         except InvalidValue as bad:
             reason = bad.safe if schema.hidden else str(bad)
             # The schema is in the template: its position helps.
-            reason = f"Parameter '{name}' is invalid: {reason}"
+            begin = f"Parameter '{name}' is invalid: "
+            reason = f"{begin}{reason}"
+            heat_reason = "" if schema.hidden else bad.heat_reason
+            sentence = f"{begin}{heat_reason}" if heat_reason else ""
             if bad.remedy == SCHEMA_REMEDY:
                 findings.add(f"parameters.{name}.schema", reason, bad.remedy)
                 continue
             file, at = _position_of(name, given, defaults, in_environment)
             findings.add_finding(
-                Finding("", reason, bad.remedy, file=file, inner_place=at, secret=schema.hidden)
-            )
+                Finding(
+                    "", reason, bad.remedy,
+                    file=file, inner_place=at, secret=schema.hidden, sentence=sentence,
+                )
+            )  # fmt: skip
     return values
 
 
@@ -189,8 +201,13 @@ def parse_number(text: str) -> int | float:
     try:
         number = _int_or_float(text)
     except ValueError:
-        reason = f'"{beginning_of(text)}" is not a number'
-        raise InvalidValue(reason, "Value is not a number", NUMBER_REMEDY) from None
+        shown = beginning_of(text)
+        raise InvalidValue(
+            f'"{shown}" is not a number',
+            "Value is not a number",
+            NUMBER_REMEDY,
+            f"could not convert string to float: {shown!r}",
+        ) from None
     if isinstance(number, float) and isfinite(number):
         return number
     if isinstance(number, int) and is_storable_integer(number):
@@ -233,7 +250,10 @@ def _json(value: Json) -> Json:
     except ValueError as error:
         reason = "Value must be valid JSON"
         raise InvalidValue(
-            f"{reason}: {error}", reason, "Correct the JSON, or write a map or a list."
+            f"{reason}: {error}",
+            reason,
+            "Correct the JSON, or write a map or a list.",
+            f"{reason}: {why_invalid(value) or error}",
         ) from None
 
 

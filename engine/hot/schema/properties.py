@@ -174,7 +174,9 @@ def _check(
         known = _coerce(one, value)
     except InvalidValue as bad:
         reason = bad.safe if one.hidden else Quoting(str(bad), bad.safe)
-        findings.add(place, reason, public(bad.remedy or KIND_REMEDIES[one.kind]))
+        remedy = public(bad.remedy or KIND_REMEDIES[one.kind])
+        heat_reason = "" if one.hidden else bad.heat_reason
+        findings.add(place, reason, remedy, heat_reason=heat_reason)
         return value
     if type(known) is dict and one.fields is not None:
         known = _check_fields(one.fields, known, place, findings, budget)

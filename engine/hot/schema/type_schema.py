@@ -140,8 +140,8 @@ class TypeSchema:
     resources that `resource.<name>` attributes can read. grouping: set for types with members.
     member_attributes: attributes of the members; None if unknown. has_secret_members: references or
     attributes of members are secret. secret_resources: resources of a nested template with secret
-    attributes. follows: after which other resources of a template its resources come. hides: some
-    property is hidden, at any depth.
+    attributes. of_template: a template defines the type. follows: after which other resources of a
+    template its resources come. hides: some property is hidden, at any depth.
     """
 
     name: str
@@ -163,6 +163,7 @@ class TypeSchema:
     member_attributes: frozenset[str] | None = None
     has_secret_members: bool = False
     secret_resources: frozenset[str] = frozenset()
+    of_template: bool = False
     follows: tuple[ImplicitDependency, ...] = ()
     renames: bool = field(init=False, default=False)
     hides: bool = field(init=False, default=False)

@@ -43,6 +43,17 @@ def parse_json(text: str) -> Json:
     return read
 
 
+def why_invalid(text: str) -> str:
+    """Return why a text is not JSON, in the words of Heat; "" if Heat would accept it."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return str(error)
+    except (RecursionError, ValueError):
+        pass
+    return ""
+
+
 def _depth(value: Json) -> int:
     """Return the number of levels of maps and lists, without recursion."""
     depth, level = 0, [value]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import Finding, Findings, Invalid, nearest, one_of
-from engine.hot.functions.cfn import KINDS
 from engine.hot.language.dialect import DIALECTS, HOT, Dialect
 from engine.hot.language.versions import (
     EXTENDED_RESOURCE_KEYS,
@@ -356,7 +355,9 @@ def _resource(
     dialect = version.dialect
     place = f"{dialect.resources}.{name}"
     if type(given) is not dict:
-        findings.add(place, dialect.missing_type, f"Write {name}: {{{dialect.type}: TYPE}}.")
+        findings.add(
+            place, _no_resource(given, dialect), f"Write {name}: {{{dialect.type}: TYPE}}."
+        )
         return None
     if "/" in name:
         findings.add(place, 'Resource name may not contain "/"', "Rename it.")
@@ -380,6 +381,13 @@ def _resource(
                 escape_glob(name), given[dialect.hooks], at, findings
             )
     return body
+
+
+def _no_resource(given: Json, dialect: Dialect) -> str:
+    """Return the reason, as Heat's, if a definition of a resource is not a map."""
+    if not given or dialect is not HOT:
+        return dialect.missing_type
+    return f'"resources" must contain a map of resource maps. Found a [{type(given)}] instead'
 
 
 def _type(
@@ -566,7 +574,8 @@ def _has_calls(depends_on: Json) -> bool:
 
 
 def _kind_of(value: Json) -> str:
-    return KINDS.get(type(value), "another value")
+    """Return the kind of a value as Heat names it."""
+    return f"a {type(value).__name__}"
 
 
 def _depends_on(

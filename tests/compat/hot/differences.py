@@ -30,15 +30,6 @@ class Difference:
 
 
 DIFFERENCES: Sequence[Difference] = (
-    Difference("outputs", WE_REFUSE, [
-        *(f"functions/{name} output" for name in (
-            "repeat/6", "digest/9", "digest/10", "digest/12",
-            "resource_facade/[0-2]", "str_split/16", "map_merge/7", "map_merge/8",
-            "map_replace/15", "map_replace/16", "make_url/17", "list_concat/6", "list_concat/7",
-            "cfn_functions/10",
-        )),
-        "nested/resource_unknown", "nested/output_unknown",
-    ]),
     Difference("outputs", OUTPUTS, ["nested/resource_attribute_unknown"]),
     Difference("unknown-values", HEAT_REFUSES, [
         *(f"functions/{name}/* late" for name in (

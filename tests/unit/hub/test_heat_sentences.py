@@ -110,6 +110,15 @@ def test_the_place_of_a_property_has_no_functions() -> None:
         assert message == f"Property error: : {shown}: : is wrong"
 
 
+def test_heat_has_another_reason() -> None:
+    one = Finding(f"{PROPERTIES}.n", '"x" is not a number', "Write one.", heat_reason="not x")
+    document = heat_form(Invalid([one]))["error"]
+    assert document["message"] == f"Property error: : {PROPERTIES}.n: : not x"
+    assert document["findings"][0]["reason"] == '"x" is not a number'
+    hidden = heat_form(Invalid([one.without_values()]))["error"]["message"]
+    assert "not x" not in hidden and '"x"' not in hidden
+
+
 def test_among_several_errors_each_names_its_place() -> None:
     one = Finding("resources.a", "Each resource must contain a type key.", "Add one.")
     message = heat_form(Invalid([one, one]))["error"]["message"]
