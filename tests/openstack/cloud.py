@@ -120,6 +120,12 @@ PROJECT_LISTS: dict[str, Lists] = {
     "designate": {"zone": lambda cloud: cloud.dns.zones()},
     "swift": {"container": lambda cloud: cloud.object_store.containers()},
     "aodh": {"alarm": alarms_of},
+    "magnum": {
+        "cluster": lambda cloud: cloud.container_infrastructure_management.clusters(),
+        "cluster template": lambda cloud: (
+            cloud.container_infrastructure_management.cluster_templates()
+        ),
+    },
     "manila": {
         "share": lambda cloud: cloud.shared_file_system.shares(),
         "share network": lambda cloud: cloud.shared_file_system.share_networks(),
@@ -464,6 +470,16 @@ def delete_shares(cloud: Connection) -> None:
         cloud.shared_file_system.delete(f"/security-services/{one.id}")
 
 
+def delete_clusters(cloud: Connection) -> None:
+    """Delete all clusters and cluster templates of a project."""
+    api = cloud.container_infrastructure_management
+    for cluster in list(api.clusters()):
+        api.delete_cluster(cluster)
+        api.wait_for_delete(cluster, wait=CLEANUP_SECONDS)
+    for template in list(api.cluster_templates()):
+        api.delete_cluster_template(template)
+
+
 def delete_trusts(user: Connection) -> None:
     """Delete the trusts of a user, which Headgate keeps for further requests."""
     api = identity_of(user)
@@ -483,6 +499,7 @@ def delete_workflows(cloud: Connection) -> None:
 CLEANUPS: Mapping[str, Callable[[Connection], None]] = {
     "aodh": delete_alarms,
     "barbican": delete_stored_objects,
+    "magnum": delete_clusters,
     "manila": delete_shares,
     "mistral": delete_workflows,
     "swift": delete_containers,

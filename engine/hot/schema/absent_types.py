@@ -62,6 +62,8 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
                 "OS::Designate::Record": "OS::Designate::RecordSet",
                 "OS::Glance::Image": "OS::Glance::WebImage",
                 "OS::Heat::HARestarter": "an update of the stack: it replaces failed resources",
+                "OS::Magnum::Bay": "OS::Magnum::Cluster",
+                "OS::Magnum::BayModel": "OS::Magnum::ClusterTemplate",
                 "OS::Neutron::HealthMonitor": "OS::Octavia::HealthMonitor",
                 "OS::Neutron::LoadBalancer": "OS::Octavia::LoadBalancer",
                 "OS::Neutron::Pool": "OS::Octavia::Pool",
@@ -74,7 +76,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_of_service("OS::Aodh", "Aodh", "Alarm CombinationAlarm"),
         **_of_service("OS::Blazar", "Blazar", "Host Lease"),
         **_of_service("OS::Ironic", "Ironic", "Port"),
-        **_of_service("OS::Magnum", "Magnum", "Bay BayModel Cluster ClusterTemplate"),
         **_of_service("OS::Monasca", "Monasca", "AlarmDefinition Notification", _NO_LONGER),
         **_of_service(
             "OS::Neutron", "firewalls", "Firewall FirewallPolicy FirewallRule", _EXTENSION

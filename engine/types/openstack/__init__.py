@@ -25,6 +25,7 @@ from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.designate import designate_types
 from engine.types.openstack.glance import glance_types
 from engine.types.openstack.keystone import keystone_types
+from engine.types.openstack.magnum import magnum_types
 from engine.types.openstack.manila import manila_types
 from engine.types.openstack.mistral import mistral_types
 from engine.types.openstack.neutron import neutron_types
@@ -60,6 +61,7 @@ def openstack_types(
         *swift_types(cloud),
         *barbican_types(cloud),
         *designate_types(cloud),
+        *magnum_types(cloud),
         *manila_types(cloud),
         *mistral_types(cloud),
         *zaqar_types(cloud),

@@ -52,6 +52,13 @@ SHARED_FILE_SYSTEM = Service(
     limits=False,
     headers=(("X-OpenStack-Manila-API-Version", "2.13"),),
 )
+#: 1.9 is in Magnum since Stein (2019.1): node groups.
+CONTAINER_INFRASTRUCTURE = Service(
+    "Magnum",
+    ("container-infrastructure-management", "container-infra"),
+    "/v1",
+    "container-infra 1.9",
+)
 #: An endpoint has the version and the account of the project in the URL.
 OBJECT_STORE = Service("Swift", ("object-store",))
 

@@ -486,6 +486,26 @@ def gnocchi(layout: Layout, _broker: str) -> Sections:
     }
 
 
+def magnum(layout: Layout, broker: str) -> Sections:
+    """Clusters have no machines: a driver of the test bed completes them."""
+    clients = ("magnum", "nova", "glance", "cinder", "neutron", "octavia", "barbican", "heat")
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "host": "testbed",
+            "state_path": layout.folder("magnum/state"),
+        },
+        "api": {"api_paste_config": ENVIRONMENT / "etc/magnum/api-paste.ini"},
+        "conductor": {"workers": 1},
+        "certificates": {"cert_manager_type": "x509keypair"},
+        "drivers": {"send_cluster_metrics": "false"},
+        "keystone_auth": authentication(layout),
+        "database": database(layout, "magnum"),
+        **{f"{name}_client": {"region_name": REGION} for name in clients},
+        **common(layout),
+    }
+
+
 def manila(layout: Layout, broker: str) -> Sections:
     """Shares are entries of the database: the driver does nothing, at once."""
     auth = authentication(layout)
@@ -561,6 +581,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "octavia": octavia,
     "barbican": barbican,
     "designate": designate,
+    "magnum": magnum,
     "manila": manila,
     "mistral": mistral,
     "aodh": aodh,
@@ -601,7 +622,7 @@ def _write_computes(layout: Layout, broker: str) -> None:
 
 
 def _write_entry_points(layout: Layout) -> None:
-    """Neutron and Octavia find drivers by the entry points of installed distributions."""
+    """Neutron, Octavia and Magnum find drivers by the entry points of distributions."""
     info = layout.folder("entry_points/headgate_testbed-1.0.dist-info")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: headgate-testbed\nVersion: 1.0\n")
     write(
@@ -613,6 +634,7 @@ def _write_entry_points(layout: Layout) -> None:
             "octavia.network.drivers": {
                 "headgate_testbed": "headgate_testbed.load_balancer_network:TestBedDriver"
             },
+            "magnum.drivers": {"headgate_testbed": "headgate_testbed.cluster_driver:TestBedDriver"},
         },
     )
 

@@ -28,6 +28,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "designate": ("designate",),
     "gnocchi": ("gnocchi",),
     "heat": ("heat", "heat-cfn"),
+    "magnum": ("magnum",),
     "manila": ("manila",),
     "mistral": ("mistral",),
     "octavia": ("octavia",),

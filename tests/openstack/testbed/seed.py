@@ -31,6 +31,7 @@ OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
     "octavia": (("load-balancer", "octavia", "octavia", ""),),
     "barbican": (("key-manager", "barbican", "barbican", ""),),
     "designate": (("dns", "designate", "designate", ""),),
+    "magnum": (("container-infra", "magnum", "magnum", "/v1"),),
     "manila": (("shared-file-system", "manila", "manila", "/v2"),),
     "mistral": (("workflow", "mistral", "mistral", "/v2"),),
     "zaqar": (("messaging", "zaqar", "zaqar", ""),),

@@ -42,6 +42,7 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "octavia": ("octavia",),
     "barbican": ("barbican",),
     "designate": ("designate",),
+    "magnum": ("magnum",),
     "manila": ("manila",),
     "mistral": ("mistral",),
     "aodh": ("aodh",),
@@ -274,6 +275,7 @@ class Supervisor:
             "octavia": [["octavia-db-manage", config, "upgrade", "head"]],
             "barbican": [["barbican-manage", "db", "upgrade"]],
             "designate": [["designate-manage", config, "database", "sync"]],
+            "magnum": [["magnum-db-manage", config, "upgrade"]],
             "manila": [["manila-manage", config, "db", "sync"]],
             "mistral": [
                 ["mistral-db-manage", config, "upgrade", "head"],
@@ -299,7 +301,7 @@ class Supervisor:
                 "nova": f"{ENVIRONMENT}/etc/nova/api-paste.ini;{config}",
             }.get(service, config.name),
         }
-        reads_arguments = service in ("cinder", "heat", "manila", "octavia")
+        reads_arguments = service in ("cinder", "heat", "magnum", "manila", "octavia")
         arguments = ["--config-file", str(config)] if reads_arguments else []
         port, requests = self.layout.ports[name], self.layout.requests(name)
         command = web_command(port, module, processes, requests, arguments)
@@ -337,6 +339,7 @@ class Supervisor:
             "octavia": ("octavia-worker",),
             "aodh": ("aodh-evaluator", "aodh-listener", "aodh-notifier"),
             "gnocchi": ("gnocchi-metricd",),
+            "magnum": ("magnum-conductor",),
             "manila": ("manila-scheduler", "manila-share"),
             "designate": tuple(f"designate-{name}" for name in DNS_WORKERS),
         }
@@ -412,6 +415,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "heat": (("heat", "heat.wsgi.api", 2), ("heat-cfn", "heat.wsgi.cfn", 1)),
     "octavia": (("octavia", "octavia.wsgi.api", 1),),
     "designate": (("designate", "designate.wsgi.api", 1),),
+    "magnum": (("magnum", "magnum.wsgi.api", 1),),
     "manila": (("manila", "manila.wsgi.api", 1),),
     "mistral": (("mistral", "mistral.wsgi", 1),),
     "aodh": (("aodh", "aodh.wsgi.api", 1),),

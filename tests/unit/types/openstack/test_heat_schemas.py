@@ -29,6 +29,7 @@ SERVICES = (
     "OS::Designate::",
     "OS::Glance::",
     "OS::Keystone::",
+    "OS::Magnum::",
     "OS::Manila::",
     "OS::Mistral::",
     "OS::Neutron::",

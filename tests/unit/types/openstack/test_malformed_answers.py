@@ -18,9 +18,11 @@ ID = "11111111-1111-4111-8111-111111111111"
 #: The keys below which services answer one object.
 KEYS = (
     "address_scope", "aggregate", "availability_zone", "availability_zone_profile", "backup",
-    "encryption", "flavor", "flavorprofile", "floatingip", "healthmonitor", "image", "keypair",
+    "cluster", "clustertemplate", "encryption", "flavor", "flavorprofile", "floatingip",
+    "healthmonitor", "image", "keypair",
     "l7policy", "listener", "loadbalancer", "member", "metering_label", "metering_label_rule",
-    "network", "policy", "pool", "port", "port_forwarding", "qos_specs", "quota", "quota_set",
+    "network", "nodegroup", "policy", "pool", "port", "port_forwarding", "qos_specs", "quota",
+    "quota_set",
     "rbac_policy", "restore", "router", "rule", "security_group", "security_group_rule",
     "security_service", "segment", "server", "server_group", "share", "share_network",
     "share_type", "snapshot", "subnet", "subnetpool", "trunk", "user",
@@ -35,8 +37,8 @@ LISTS = (
 #: Objects without an ID, and with an ID alone.
 OBJECTS: dict[str, Json] = {
     "empty": {},
-    "id": {"id": ID},
-    "ready": {"id": ID, "status": "ACTIVE", "provisioning_status": "ACTIVE"},
+    "id": {"id": ID, "uuid": ID},
+    "ready": {"id": ID, "uuid": ID, "status": "ACTIVE", "provisioning_status": "ACTIVE"},
 }
 
 
@@ -86,6 +88,13 @@ OF_TYPES: dict[str, dict[str, Json]] = {
     "OS::Barbican::Order": {"type": "key", "algorithm": "aes", "bit_length": 256},
     "OS::Cinder::Volume": {"size": 1},
     "OS::Designate::RecordSet": {"type": "A"},
+    "OS::Magnum::ClusterTemplate": {
+        "coe": "kubernetes",
+        "docker_storage_driver": "overlay",
+        "server_type": "vm",
+        "volume_driver": "cinder",
+        "dns_nameserver": "10.0.0.9",
+    },
     "OS::Manila::SecurityService": {"type": "ldap"},
     "OS::Manila::Share": {"access_rules": [{"access_type": "ip", "access_to": "10.0.0.9"}]},
     "OS::Manila::ShareNetwork": {"neutron_subnet": ID, "security_services": [ID]},
