@@ -103,7 +103,7 @@ def _before(node: Node) -> Step:
 def answer_before(node: Node, node_input: Answered) -> Step | InvalidInput:
     match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
-            return Step(replace(node, state=State.READY))
+            return _resume_before(node)
         case Decision.REJECT:
             return _reject(node, node_input)
         case Decision.PROGRESS | Decision.ADOPT | Decision.REPAIR | Decision.IGNORE:
@@ -115,13 +115,23 @@ def answer_before(node: Node, node_input: Answered) -> Step | InvalidInput:
 def expire_before(node: Node, node_input: Expired) -> Step:
     match node_input.on_timeout:
         case OnTimeout.CONTINUE:
-            return Step(replace(node, state=State.READY))
+            return _resume_before(node)
         case OnTimeout.REJECT:
             return _fail(node, _unanswered_reason(node))
         case OnTimeout.STOP:
             return Step(replace(node, state=State.STOPPED, reason=_unanswered_reason(node)))
         case _ as never:
             assert_never(never)
+
+
+def _resume_before(node: Node) -> Step:
+    """Let a worker claim the node. If nothing is left to decide before the operation, the claim
+    begins it, which saves a transaction: a create stays a create. Other operations depend on the
+    resource, and are determined again."""
+    decided = node.operation is Operation.CREATE and not node.conditional
+    if decided and not pending_breakpoints(node, node.operation, Phase.PRE):
+        return Step(node.at(State.READY, Phase.EXECUTE))
+    return Step(node.at(State.READY, node.phase))
 
 
 # The operation, and its outcomes.

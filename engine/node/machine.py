@@ -141,10 +141,14 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
         decisions.give_back, _in(Phase.PRE, State.READY)
     ),
     (State.PARKED, Phase.PRE, Answered): Row(
-        decisions.answer_before, _in(Phase.PRE, State.READY, State.FAILED), _FAILURE
+        decisions.answer_before,
+        _in(Phase.PRE, State.READY, State.FAILED) + _in(Phase.EXECUTE, State.READY),
+        _FAILURE,
     ),
     (State.PARKED, Phase.PRE, Expired): Row(
-        decisions.expire_before, _in(Phase.PRE, State.READY, State.FAILED, State.STOPPED), _FAILURE
+        decisions.expire_before,
+        _in(Phase.PRE, State.READY, State.FAILED, State.STOPPED) + _in(Phase.EXECUTE, State.READY),
+        _FAILURE,
     ),
     (State.PARKED, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
     # The operation, and its outcomes.

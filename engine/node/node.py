@@ -117,7 +117,8 @@ class Node:
 
     rules: those that match it. breakpoints_hit: points whose hook has opened. reason: why it ended,
     or what its operation waits for. stepping: it stops before its operation even without a rule.
-    cancelled: its operation is to end early.
+    cancelled: its operation is to end early. conditional: only its claim finds out
+    whether the operation is possible: it has preconditions, or an answer changed its properties.
     """
 
     operation: Operation
@@ -128,12 +129,13 @@ class Node:
     reason: str | None = None
     stepping: bool = False
     cancelled: bool = False
+    conditional: bool = False
 
     def at(self, state: State, phase: Phase) -> "Node":
         """Return the node in another state or phase. Cheaper than `dataclasses.replace`."""
         return Node(
             self.operation, state, phase, self.rules, self.breakpoints_hit, self.reason,
-            self.stepping, self.cancelled,
+            self.stepping, self.cancelled, self.conditional,
         )  # fmt: skip
 
 

@@ -132,14 +132,15 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
     hook = verdict.hook
     if hook.claim is None:
         return None
+    step_mode = StepMode(hook.step_mode) if hook.step_mode else None
     node = Node(
         operation=Operation(hook.operation),
         state=State(hook.node_state),
         phase=Phase(hook.phase),
-        rules=rules_in_force(
-            decode_rules(hook.rules), StepMode(hook.step_mode) if hook.step_mode else None
-        ),
+        rules=rules_in_force(decode_rules(hook.rules), step_mode),
         breakpoints_hit=tuple(hook.breakpoints_hit),
+        stepping=step_mode is StepMode.STEP,
+        conditional=_is_conditional(verdict),
     )
     step = decide(node, verdict.input)
     if isinstance(step, InvalidInput):
@@ -165,6 +166,17 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
     )
     document["events"].insert(0, _event(verdict))
     return document
+
+
+def _is_conditional(verdict: Verdict) -> bool:
+    """See `Node`. A definition that cannot be decrypted fails the node when it is claimed."""
+    definition, given = verdict.hook.definition, verdict.input
+    patched = isinstance(given, Answered) and given.decision is Decision.PATCH
+    return (
+        definition is None
+        or patched
+        or bool(verdict.hook.patched or definition.get("preconditions"))
+    )
 
 
 def _event(verdict: Verdict) -> Json:

@@ -1,6 +1,7 @@
 -- The rows of `advance` for claimed nodes: with the resource, the values that its properties read,
 -- answers and signals; and of kind 'later' for the nodes of runs. PostgreSQL inlines it in the calling
--- query, so its planner settings apply.
+-- query, so its planner settings apply and its plan is kept. It would not if an argument contained a query
+-- (`test_functions_in_sql_are_planned_with_the_statements_of_routines`).
 drop function if exists read_claimed(node_key[], timestamptz);
 drop function if exists read_claimed(run_node[], timestamptz);
 

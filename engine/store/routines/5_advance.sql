@@ -75,6 +75,7 @@ declare
     v_claimed node_key[];
     v_first node_key[];
     v_later run_node[];
+    v_read run_node[];
     v_unread unread_node[];
     v_due due_traversal[] := '{}';
     v_current due_traversal[]; -- the current traversals of the stacks
@@ -202,9 +203,9 @@ begin
         return next v_row;
     end loop;
     if v_nodes <> '{}' then
-        return query select * from read_claimed(
-            array(select row (k.stack_id, k.traversal, k.id, null)::run_node
-                    from unnest(v_nodes) k) || v_later, v_now);
+        v_read := array(select row (k.stack_id, k.traversal, k.id, null)::run_node
+                          from unnest(v_nodes) k) || v_later;
+        return query select * from read_claimed(v_read, v_now);
     elsif coalesce(v_ends, '{}') = '{}' and coalesce(v_unread, '{}') = '{}' then
         v_row := null;
         v_row.kind := 'idle';

@@ -25,7 +25,7 @@ from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import StackRecord
 from engine.store.stacks.events import EventFilter
 from engine.store.stacks.stack_lists import StackFilter
-from engine.words import AnswerChannel, Decision
+from engine.words import AnswerChannel, Decision, Phase
 from tests.support.deliveries import claim_deliveries, delivered
 from tests.support.engine_rows import EngineRows, resource_event
 from tests.support.idle_engine import idle_engine, make_registry
@@ -241,6 +241,24 @@ async def test_answer(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     await engine.hooks.answer(hooks[0], answer, project="p")
     found = await meter.cost(lambda: engine.hooks.answer(hooks[1], answer, project="p"))
     check(found, Cost(11, 1, 7, 3_400))
+
+
+async def test_the_claim_after_an_answer_begins_a_create(
+    meter: Meter, engine: Engine, worker: ManualWorker
+) -> None:
+    """So two commits are between an answer and its operation: the answer's and the claim's."""
+    await engine.stacks.create("p", request("s", environment=HOOKS))
+    await worker.work()
+    hooks = [one.id for one in await engine.reads.hooks("p", HookFilter())]
+    answer = Answer(Decision.CONTINUE, OWNER, AnswerChannel.API)
+    found = []
+    for hook in hooks[:2]:
+        await engine.hooks.answer(hook, answer, project="p")
+        found.append(await meter.cost(lambda: worker.claim(1)))
+        assert [job.node.phase for job in worker.jobs] == [Phase.EXECUTE]
+        worker.operate(0)
+        await worker.work()
+    check(found[1], Cost(1, 1, 5, 2_000))
 
 
 async def test_an_answer_reads_as_many_rows_among_many_hooks(

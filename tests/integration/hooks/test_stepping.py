@@ -351,7 +351,7 @@ async def test_a_breakpoint_that_a_claimed_node_has_passed_leaves_it_to_its_work
     async with database.connection() as conn:
         node = await conn.fetchrow(CLAIMED_SQL, stack)
     assert [one.reason for one in added.missed] == ["it has already passed this point"]
-    assert node is not None and tuple(node) == ("running", "pre", "manual")
+    assert node is not None and tuple(node) == ("running", "execute", "manual")
     await hands.work()
     assert world.operations("a") == ["create"]
 
@@ -385,10 +385,44 @@ async def test_stepping_stops_only_operations_that_have_not_begun(database: Data
     async with database.connection() as conn:
         places = {row["name"]: tuple(row)[1:] for row in await conn.fetch(PHASES_SQL, stack)}
     assert places == {
-        "begun": ("ready", "execute"), "held": ("ready", "pre"), "later": ("waiting", "pre"),
+        "begun": ("ready", "execute"), "held": ("ready", "execute"), "later": ("waiting", "pre"),
     }  # fmt: skip
     await hands.work()
     assert world.operations("begun") == ["create", "create"]
     async with database.connection() as conn:
         waiting = [tuple(row) for row in await conn.fetch(WAITING_SQL, stack)]
     assert waiting == [("later", "pre-create")]
+
+
+async def test_what_only_a_claim_finds_out_is_prepared_after_the_answer(database: Database) -> None:
+    """Preconditions are evaluated again, and patched properties are. Other creates begin with the
+    claim."""
+    world = World()
+    engine = idle_engine(database, Thing(world))
+    hands = ManualWorker(database, make_registry(Thing(world)), engine.stacks.end_traversal, uuid4)
+    condition = {"assert": {"equals": [{"get_attr": ["first", "size"]}, 1]}, "message": "no"}
+    resources = {
+        "first": thing(),
+        "plain": thing(),
+        "checked": thing(preconditions=[condition]),
+        "patched": thing(),
+    }
+    rules = [{"at": name, "on": "pre-create"} for name in ("plain", "checked")]
+    patched = {"at": "patched", "on": "pre-create", "patch": ["size"]}
+    document = template(resources) | {"heat_template_version": "2026-12-01"}
+    request = StackRequest(name="s", template=document, environment={"hooks": [*rules, patched]})
+    stack = (await engine.stacks.create("p", request)).id
+    await hands.work()
+    patch = replace(ANN, decision=Decision.PATCH, properties={"size": 7})
+    for name, given in {"plain": ANN, "checked": ANN, "patched": patch}.items():
+        async with database.connection() as conn:
+            hook = await conn.fetchval(HOOK_SQL, name)
+        await engine.hooks.answer(hook, given, project="p")
+    async with database.connection() as conn:
+        places = {row["name"]: tuple(row)[1:] for row in await conn.fetch(PHASES_SQL, stack)}
+    del places["first"]
+    assert places == {
+        "plain": ("ready", "execute"), "checked": ("ready", "pre"), "patched": ("ready", "pre"),
+    }  # fmt: skip
+    await hands.work()
+    assert all(world.operations(name) == ["create"] for name in resources)

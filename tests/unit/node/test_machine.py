@@ -106,6 +106,11 @@ def step_of(node: Node, node_input: Input) -> Step:
     return step
 
 
+def begins_when_claimed(node: Node) -> bool:
+    """Whether the claim of a ready node calls its operation, perhaps for the first time."""
+    return node.state is State.READY and node.phase is Phase.EXECUTE
+
+
 def claim(node: Node) -> Node:
     """As the store does: claim a node that is ready, or parked with a timer."""
     assert node.state in (State.READY, State.PARKED)
@@ -251,14 +256,14 @@ def explore(
             yield Transition(node, is_called, node_input, answer, after)
             has_call = any(isinstance(effect, CallOperation) for effect in answer.effects)
             acts = has_call or (is_called and not isinstance(node_input, Succeeded | MustReplace))
-            reached = [after]
+            reached = [(after, acts)]
             timer = any(isinstance(effect, WakeAt) for effect in answer.effects)
             if after.state is State.READY or timer:
-                reached.append(claimed(after))
-            for one in reached:
-                if (id(one), acts) not in seen:
-                    seen.add((id(one), acts))
-                    queue.append((one, acts))
+                reached.append((claimed(after), acts or begins_when_claimed(after)))
+            for one, called in reached:
+                if (id(one), called) not in seen:
+                    seen.add((id(one), called))
+                    queue.append((one, called))
 
 
 EXPLORATIONS: dict[str, list[Transition]] = {
@@ -313,6 +318,11 @@ def has_call(step: Step) -> bool:
 
 def test_no_operation_is_called_before_all_hooks_in_front_of_it_were_opened() -> None:
     for one, step in steps():
+        if one.node.phase is Phase.PRE and begins_when_claimed(step.node):
+            blocking = {rule.point for rule in step.node.rules if rule.blocks}
+            assert {*POINTS[step.node.operation, Phase.PRE]} & blocking <= {
+                *step.node.breakpoints_hit
+            }
         if has_call(step):
             after = step.node
             points = POINTS[after.operation, Phase.PRE]
@@ -323,6 +333,33 @@ def test_no_operation_is_called_before_all_hooks_in_front_of_it_were_opened() ->
             again = one.node.phase is Phase.EXECUTE and not replaced
             assert {*points} & held <= {*after.breakpoints_hit} or again
             assert again is (one.is_called and not replaced)
+
+
+RESUMED = (CONTINUE, Answered(Decision.RUN, "ann"), Expired(OnTimeout.CONTINUE))
+
+
+@pytest.mark.parametrize("resumed", RESUMED, ids=["continued", "run", "expired"])
+def test_the_claim_after_the_last_answer_before_a_create_begins_it(resumed: Input) -> None:
+    """Unless something is left to determine: the operation, or whether its preconditions hold."""
+    at_hook = Node(
+        Operation.CREATE, State.PARKED, Phase.PRE, (rule(Point.PRE_CREATE),), (Point.PRE_CREATE,)
+    )
+    ready = step_of(at_hook, resumed).node
+    assert ready == replace(at_hook, state=State.READY, phase=Phase.EXECUTE)
+    assert step_of(claim(ready), Claimed(Operation.CREATE)).effects == (
+        CallOperation(Operation.CREATE),
+    )
+    assert step_of(ready, Superseded()).node.state is State.DROPPED
+    for other in (
+        replace(at_hook, conditional=True),
+        replace(at_hook, operation=Operation.UPDATE, breakpoints_hit=(Point.PRE_UPDATE,)),
+        replace(
+            at_hook,
+            operation=Operation.REPLACE,
+            breakpoints_hit=POINTS[Operation.REPLACE, Phase.PRE],
+        ),
+    ):
+        assert step_of(other, resumed).node == replace(other, state=State.READY)
 
 
 def test_no_operation_is_called_in_the_step_that_opens_a_blocking_hook() -> None:
