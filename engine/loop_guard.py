@@ -40,6 +40,9 @@ FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0
 #: Seconds of the longest pause after a temporary error: all loops continue soon after a failover.
 MAX_TEMPORARY_PAUSE = 5.0
 
+#: Seconds until the first turn of a loop that is not urgent: a process that starts has other work.
+START_DELAY = 5.0
+
 #: Runs a loop until an event is set.
 LoopRun = Callable[[asyncio.Event], Awaitable[None]]
 
@@ -102,8 +105,13 @@ class Guard:
         self._new_id = new_id
         self._failed = failed
 
-    async def run(self, turn: Callable[[], Awaitable[object]], stop: asyncio.Event) -> None:
-        """Repeat `turn` until `stop` is set; pause after each turn that raises an error."""
+    async def run(
+        self, turn: Callable[[], Awaitable[object]], stop: asyncio.Event, *, after: float = 0.0
+    ) -> None:
+        """Repeat `turn` until `stop` is set; pause after each turn that raises an error. after:
+        seconds until the first turn."""
+        if after:
+            await wait_at_most(stop, after)
         failures = 0
         while not stop.is_set():
             try:

@@ -9,7 +9,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.bounded_wait import wait_at_most
-from engine.loop_guard import BatchSize, Guard, Supervisor
+from engine.loop_guard import START_DELAY, BatchSize, Guard, Supervisor
 from engine.store.connection import Connection, try_lock
 from engine.store.database import Database, discard_changes, savepoint
 from engine.store.maintenance.retention import KINDS, LOCK_KEY, PurgedPage, next_row, purge
@@ -116,7 +116,7 @@ class PurgeLoop:
             await self.purge()
             await wait_at_most(stop, self._every)
 
-        await self._guard.run(turn, stop)
+        await self._guard.run(turn, stop, after=min(START_DELAY, self._every))
 
     async def purge(self) -> None:
         async with self._database.connection() as conn:

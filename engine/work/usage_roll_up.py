@@ -8,7 +8,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.bounded_wait import wait_at_most
-from engine.loop_guard import Supervisor
+from engine.loop_guard import START_DELAY, Supervisor
 from engine.principal import Principal
 from engine.store.connection import Connection, try_lock
 from engine.store.database import Database, savepoint
@@ -55,7 +55,7 @@ class UsageRollUp:
             await self.roll_up()
             await wait_at_most(stop, EVERY.total_seconds())
 
-        await self._guard.run(turn, stop)
+        await self._guard.run(turn, stop, after=START_DELAY)
 
     async def roll_up(self) -> None:
         async with self._database.connection() as conn:

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import TimedOut, Unavailable
 from engine.loop_guard import BatchSize, Fault, Supervisor
+from engine.work.purge import PurgeLoop
 
 GUARD = Supervisor(new_id=lambda: "abc").guard("loop", first=0.001, max_pause=0.002)
 
@@ -51,6 +54,35 @@ async def test_a_cancelled_loop_ends() -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+@pytest.mark.parametrize(("after", "expected"), [(0.001, 1), (3600.0, 0)])
+async def test_the_first_turn_can_be_delayed(after: float, expected: int) -> None:
+    stop, turns = asyncio.Event(), 0
+
+    async def turn() -> None:
+        nonlocal turns
+        turns += 1
+        stop.set()
+
+    running = asyncio.create_task(GUARD.run(turn, stop, after=after))
+    await asyncio.wait([running], timeout=0.02 if after > 1 else None)
+    assert turns == expected
+    stop.set()
+    await running
+    assert turns == expected
+
+
+async def test_a_purge_is_not_the_first_work_of_a_process() -> None:
+    """It would fail here: there is no database."""
+    stop = asyncio.Event()
+    loop = PurgeLoop(cast(Any, None), {}, every=timedelta(hours=1), record=lambda *_: None)
+    with capture_logs() as logs:
+        running = asyncio.create_task(loop.run(stop))
+        await asyncio.wait([running], timeout=0.02)
+        stop.set()
+        await running
+    assert logs == []
 
 
 async def test_an_internal_error_of_a_unit_is_returned_and_counted() -> None:
