@@ -17,7 +17,6 @@ from engine.hooks.rule import decode_rules, rules_in_force
 from engine.node.machine import decide
 from engine.node.node import DECIDED_BY_ENGINE, Answered, Expired, InvalidInput, Node
 from engine.principal import Principal
-from engine.store.audit.audit_log import record
 from engine.store.connection import Connection
 from engine.store.hooks.locked_hooks import LockedHook, decide_hooks
 from engine.store.traversals.advance import Claim, Work, advance
@@ -85,8 +84,8 @@ async def apply(
         for verdict in verdicts
         if (step := _step(verdict, new_id, default_timeout)) is not None
     ]
-    await decide_hooks(conn, [_decision(verdict) for verdict in verdicts])
-    await record(conn, [entry_of(verdict, verdict.word) for verdict in verdicts])
+    entries = [entry_of(verdict, verdict.word) for verdict in verdicts]
+    await decide_hooks(conn, [_decision(verdict) for verdict in verdicts], entries)
     advanced = await advance(conn, "", timedelta(0), 0, steps)
     if advanced.refused:
         raise RuntimeError("a hook was waiting in a traversal that had ended")

@@ -130,11 +130,11 @@ async def calls_of_advance(postgres: TestServer, engines: int) -> int:
 async def test_engines_leave_the_work_of_which_all_are_notified_to_one(
     postgres: TestServer,
 ) -> None:
-    """Otherwise each claims, and all but one find nothing."""
+    """Otherwise each asks at once, and those that ask before one has claimed find nothing then."""
     alone = await calls_of_advance(postgres, 1)
     shared = await calls_of_advance(postgres, 4)
     print(f"calls of advance: {alone} of one engine, {shared} of four")
-    assert shared < 1.7 * alone
+    assert shared < 1.9 * alone
 
 
 async def test_a_rolling_restart_of_engines_loses_no_work(postgres: TestServer) -> None:

@@ -10,6 +10,7 @@ import orjson
 
 from engine.hooks.hash_chain import Entry, chain_entries, columns_of
 from engine.store.connection import Connection
+from engine.words import Json
 
 LAST = """
 select s.id, d.number, d.hash
@@ -79,15 +80,18 @@ select h.id from hook h
 
 async def record(conn: Connection, entries: Sequence[Entry]) -> None:
     """Add entries to the audit logs of their stacks, which the caller has locked."""
-    if not entries:
-        return
+    if entries:
+        await conn.execute(INSERT, await new_rows(conn, entries))
+
+
+async def new_rows(conn: Connection, entries: Sequence[Entry]) -> list[Json]:
+    """The rows of new entries, for INSERT. The caller has locked their stacks."""
     stacks = sorted({entry.stack_id for entry in entries})
     last = {row["id"]: (row["number"], row["hash"]) for row in await conn.fetch(LAST, stacks)}
-    rows = [
+    return [
         columns_of(one) | {"data": orjson.dumps(one.data, option=orjson.OPT_SORT_KEYS).decode()}
         for one in chain_entries(entries, last)
     ]
-    await conn.execute(INSERT, rows)
 
 
 async def read_log(

@@ -7,8 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from engine.hooks.answer_rights import StoredHook
+from engine.hooks.hash_chain import Entry
 from engine.hooks.rule import decode_rule
 from engine.principal import Principal
+from engine.store.audit import audit_log
 from engine.store.connection import Connection
 from engine.store.encryption.encrypted_rows import try_decrypt_row
 from engine.store.encryption.secret_values import (
@@ -29,6 +31,14 @@ select k.id, k.project as of_project, h.stack_id, h.project,
  cross join lateral (
        select * from hook h
         where h.id = k.id and h.project = coalesce(k.project, h.project) offset 0) h
+"""
+#: As FIND_HOOKS, for one key. PostgreSQL plans it once for each connection, and FIND_HOOKS at each
+#: call, because it does not know that a set has few keys.
+FIND_HOOK = """
+select h.id, $2::text as of_project, h.stack_id, h.project,
+       coalesce((h.rule ->> 'stepped')::boolean, false) as stepped,
+       case when h.state = 'waiting' then h.rule ->> 'ask' end as ask
+  from hook h where h.id = $1 and ($2 is null or h.project = $2)
 """
 FIND_WAITING_HOOK = """
 select h.id from hook h
@@ -64,19 +74,23 @@ select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, 
           and id = resource_at_hook(n.phase, n.operation, n.resource_id, n.replacement_id)
         offset 0) r on true
 """
-DECIDE_HOOKS = """
-update hook h
-   set state = d.state, decision = d.decision, reason = d.reason,
-       data = d.data,
-       decided_by = d.decided_by, decided_by_id = d.decided_by_id, channel = d.channel,
-       decided_at = clock_timestamp()
-  from jsonb_to_recordset($1) as d (stack_id uuid, id uuid, state text, decision text,
-       reason text, data jsonb, decided_by text, decided_by_id text, channel text)
- where h.stack_id = d.stack_id and h.id = d.id
-   and h.id = any ($2::uuid[]) -- for the planner, which cannot estimate the number of decisions
-   -- Not "h.state = 'waiting'": a partial index would be read as a whole.
-   and case h.state when 'waiting' then true end
-"""
+#: In one statement, which is one round trip: the decisions of hooks ($2, $3), and the entries of
+#: the audit log ($1).
+DECIDE_HOOKS = f"""
+with decided as (
+    update hook h
+       set state = d.state, decision = d.decision, reason = d.reason,
+           data = d.data,
+           decided_by = d.decided_by, decided_by_id = d.decided_by_id, channel = d.channel,
+           decided_at = clock_timestamp()
+      from jsonb_to_recordset($2) as d (stack_id uuid, id uuid, state text, decision text,
+           reason text, data jsonb, decided_by text, decided_by_id text, channel text)
+     where h.stack_id = d.stack_id and h.id = d.id
+       and h.id = any ($3::uuid[]) -- for the planner, which cannot estimate the number of decisions
+       -- Not "h.state = 'waiting'": a partial index would be read as a whole.
+       and case h.state when 'waiting' then true end
+)
+{audit_log.INSERT}"""  # noqa: S608 - of constants
 ASSIGN_HOOK = "update hook set assigned = $3 where stack_id = $1 and id = $2 and state = 'waiting'"
 PATCH_NODE = """
 update node set patched = $4 where stack_id = $1 and traversal = $2 and id = $3
@@ -163,7 +177,10 @@ class FoundHook:
 
 async def find_hooks(conn: Connection, keys: Sequence[HookKey]) -> dict[HookKey, FoundHook]:
     """Find hooks by ID and project; missing hooks are left out."""
-    rows = await conn.fetch(FIND_HOOKS, *map(list, zip(*keys, strict=True)))
+    if len(keys) == 1:
+        rows = await conn.fetch(FIND_HOOK, *keys[0])
+    else:
+        rows = await conn.fetch(FIND_HOOKS, *map(list, zip(*keys, strict=True)))
     return {
         (row["id"], row["of_project"]): FoundHook(
             row["stack_id"], row["project"], row["stepped"], row["ask"]
@@ -217,13 +234,17 @@ def _locked_hook(row: dict[str, Any]) -> LockedHook:
     return LockedHook(**row | stored)
 
 
-async def decide_hooks(conn: Connection, decisions: Sequence[Json]) -> None:
-    """Write decisions. A hook that is decided already stays unchanged.
+async def decide_hooks(
+    conn: Connection, decisions: Sequence[Json], entries: Sequence[Entry]
+) -> None:
+    """Write decisions, and their entries in the audit log. A hook that is decided already stays
+    unchanged.
 
     decisions: {stack_id, id, state, decision, reason, data, decided_by, decided_by_id, channel}.
     """
     if decisions:
-        await conn.execute(DECIDE_HOOKS, decisions, [one["id"] for one in decisions])
+        rows = await audit_log.new_rows(conn, entries)
+        await conn.execute(DECIDE_HOOKS, rows, decisions, [one["id"] for one in decisions])
 
 
 async def assign_hook(conn: Connection, hook: LockedHook, to: str) -> None:

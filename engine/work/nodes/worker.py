@@ -165,21 +165,26 @@ class Worker:
 
     def wake(self) -> None:
         """Claim now: a node became ready. One lane does, and wakes another if there is more."""
+        self._has_turn = False
+        self._wake_lane()
+
+    def _wake_lane(self) -> None:
         if not self._gathering or self._queue:  # else a lane is about to claim
             self._wake.set()
 
     def wake_in_turn(self) -> None:
-        """Claim in the turn of this process: PostgreSQL has notified all processes of the same
-        work. A claim that begins before is one of it, too."""
+        """Claim in the turn of this process, if work is due then: PostgreSQL has notified all
+        processes of the same work, also this one of what it did itself. A claim that begins before
+        is one of it, too."""
         seconds = self._pace.seconds_to_turn
         if not seconds:
-            self.wake()
+            self._take_turn()
         elif self._turn is None:
             self._turn = asyncio.get_running_loop().call_later(seconds, self._take_turn)
 
     def _take_turn(self) -> None:
         self._turn, self._has_turn = None, True
-        self.wake()
+        self._wake_lane()
 
     def _end_turn(self) -> None:
         self._has_turn = False
@@ -252,7 +257,7 @@ class Worker:
                 self._recover(batch, want, error)
                 await asyncio.sleep(BACK_OFF)
                 continue
-            if self._queue or (advanced is not None and not advanced.idle):
+            if self._queue or (advanced is not None and _may_leave_more(advanced, want)):
                 continue
             if stop.is_set() and not self._runner.claims:
                 self._wake.set_all()
@@ -450,14 +455,17 @@ class Worker:
 
     async def _sleep(self, last: AdvanceResult | None, overdue: int) -> int:
         """Sleep until woken, until the next timer or lease is due, or for the poll interval. In
-        a turn of this process, sleep again if earlier ones have left nothing.
+        a turn of this process, sleep again if earlier ones have left nothing. Asking for the time
+        of due work costs a tenth of a claim that finds none.
 
-        last: of this lane, if it has just claimed. overdue: how often in a row all overdue work was
-        locked by other transactions, which wake this lane when they leave work; returns the new
-        number.
+        last: of this lane, if it has just claimed all due work. overdue: how often in a row all
+        overdue work was locked by other transactions, which wake this lane when they leave work;
+        returns the new number.
         """
         max_sleep = self._settings.poll.total_seconds()
         due = await self._next_due(last)
+        if last is not None and not last.idle and due is not None and due <= 0:
+            return 0  # it became due since the claim
         overdue = overdue + 1 if due is not None and due <= 0 else 0
         while await self._wake.wait(sleep_seconds(due, overdue, max_sleep)):
             if not self._has_turn or self._queue:
@@ -471,7 +479,7 @@ class Worker:
     async def _next_due(self, last: AdvanceResult | None) -> float | None:
         try:
             reach("worker.rest")
-            if last is not None:
+            if last is not None and last.idle:
                 return last.due_in
             async with self._database.connection() as conn:
                 return await next_due(conn, self._settings.labels)

@@ -72,11 +72,8 @@ async def test_steps_do_not_wait_for_other_engines(
         await slow.begun.wait()
         monkeypatch.setattr(ClaimPace, "seconds_to_claim", wait_long)
 
-        async def is_waiting() -> bool:
-            await run.database.pool.execute("notify headgate_work")
-            return waits.is_set()
-
-        await eventually(is_waiting)
+        await create_elsewhere(run.database, "other")
+        await waits.wait()
         slow.ends.set()
         assert await run.until_ended("s") == "CREATE_COMPLETE"
         monkeypatch.undo()
@@ -103,6 +100,22 @@ def count_claims(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 
     monkeypatch.setattr(ClaimPace, "record_claim", count)
     return counts
+
+
+async def test_a_claim_that_finds_all_due_work_is_not_repeated(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One claims the node of a stack, and one writes its step: notifications of what was done, also
+    by this process, cause none."""
+    counts = count_claims(monkeypatch)
+    async with program(database_url, ONE_LANE) as run:
+        await create_elsewhere(database, "first")
+        assert await run.until_ended("first") == "CREATE_COMPLETE"
+        before = counts.total()
+        for number in range(10):
+            await create_elsewhere(database, f"s{number}")
+            assert await run.until_ended(f"s{number}") == "CREATE_COMPLETE"
+        assert counts.total() - before == 20
 
 
 async def test_a_later_engine_claims_nothing_while_the_earlier_one_does(
