@@ -143,11 +143,13 @@ def _known_value(expression: Expression, view: KnownView | NamesView, masked: bo
 
 @dataclass(frozen=True, slots=True)
 class ExpectedChange:
-    """A resource's change. certain: it does not depend on unknown values."""
+    """A resource's change. certain: it does not depend on unknown values. may_replace: these can
+    turn it into a replacement."""
 
     change: ResourceChange
     certain: bool
     unknown: tuple[str, ...] = ()
+    may_replace: bool = False
 
 
 def expected_change(
@@ -195,7 +197,8 @@ def expected_replacement(
     if with_replacement(lifecycle, triggers, known).cause:
         return replace(expected, change=change, certain=True)
     certain = expected.certain and triggers.is_known() and not change.cause
-    return replace(expected, change=change, certain=certain)
+    may_replace = expected.may_replace or not triggers.is_known()
+    return replace(expected, change=change, certain=certain, may_replace=may_replace)
 
 
 def known_after(before: KnownValues, operation: Operation | None) -> KnownValues:

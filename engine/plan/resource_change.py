@@ -69,7 +69,7 @@ def forward_change(
     """
     if nests:
         return _nest_change(actual, type_name, schema, properties)
-    if actual is None or _was_never_created(actual):
+    if actual is None or was_never_created(actual):
         return ResourceChange(Operation.CREATE, frozenset(properties))
     changed = differing_names(actual.properties or {}, properties)
     if repairs and actual.type == type_name and actual.status is not Status.COMPLETE:
@@ -111,7 +111,7 @@ def cleanup_change(
     """
     if actual is None or retained or (only_if_replaced and not actual.replaced):
         return ResourceChange(None)
-    return ResourceChange(None if _was_never_created(actual) else Operation.DELETE)
+    return ResourceChange(None if was_never_created(actual) else Operation.DELETE)
 
 
 def differing_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
@@ -121,13 +121,18 @@ def differing_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> fr
     )
 
 
-def _was_never_created(actual: ResourceState) -> bool:
+def was_never_created(actual: ResourceState) -> bool:
+    """Return whether no operation has created the resource yet."""
     if actual.action is ResourceAction.INIT:
         return True
     if actual.action is ResourceAction.ADOPT:
         return actual.status is not Status.COMPLETE
     if actual.action is ResourceAction.DELETE and actual.status is Status.COMPLETE:
         return True  # deleted; only its row is left
+    if actual.action is ResourceAction.UPDATE and actual.status is Status.FAILED:
+        # As earlier releases recorded a create that failed again before it began.
+        nothing = actual.physical_id is None and actual.properties is None
+        return nothing and not actual.tainted
     return actual.action is ResourceAction.CREATE and not (
         actual.status is Status.COMPLETE or actual.tainted
     )

@@ -294,7 +294,13 @@ class DryRun:
             )
             for one in whole.resources
         ]
-        return _with_stack(replace(whole, resources=named), target)
+        leftovers = [
+            replace(one, nested=await self._preview_other(conn, target, one, child))
+            if (child := found.get(one.physical_id or ""))
+            else one
+            for one in whole.leftovers
+        ]
+        return _with_stack(replace(whole, resources=named, leftovers=leftovers), target)
 
     async def _preview_nested(
         self, conn: Connection, owner: "_Owner", child: NestedStackName | None

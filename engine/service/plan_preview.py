@@ -15,6 +15,7 @@ from engine.errors import Finding, Findings
 from engine.hot.definition.lifecycle import NO_LIFECYCLE, Lifecycle
 from engine.hot.definition.stack import ResourceDefinition, StackDefinition, fill_defaults
 from engine.hot.evaluation.assertions import failed_assertion
+from engine.hot.expressions.expression import REFUSED, iterate_calls
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.functions.function import FunctionError
@@ -112,7 +113,8 @@ class PreviewedResource:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A dry run of a stack. expected_hooks: the hooks that will wait, in plan order, with those of
+    """A dry run of a stack. leftovers: resources that an earlier change has replaced, and that are
+    deleted now. expected_hooks: the hooks that will wait, in plan order, with those of
     nested stacks. out_of_date: resources that stay out of date. digest: a request with
     it is refused if the plan has changed. name, stack_id, path: of the stack; stack_id: None if it
     does not exist yet. warnings: about the request."""
@@ -125,6 +127,7 @@ class Preview:
     stack_id: UUID | None = None
     path: Sequence[str] = ()
     warnings: Sequence[Finding] = ()
+    leftovers: Sequence[PreviewedResource] = ()
 
 
 EMPTY: Final[Mapping[str, Preview]] = {}
@@ -182,8 +185,8 @@ class PlanPreviewer:
     """Processes the nodes of a plan in topological order and derives the operation of each.
 
     overrides: adopted values by resource name. values: the expected properties by resource name,
-    UNKNOWN for unknown ones. secret: the names of the secret properties by resource name. Both are
-    complete after `walk`.
+    UNKNOWN for unknown ones. secret: the names of the secret properties by resource name.
+    leftovers: see `Preview`. All are complete after `walk`.
     """
 
     def __init__(
@@ -216,6 +219,7 @@ class PlanPreviewer:
         self._adopted: dict[str, Sequence[Override]] = {}
         self.values: dict[str, Mapping[str, Json]] = {}
         self.secret: dict[str, frozenset[str]] = {}
+        self.leftovers: list[PreviewedResource] = []
 
     def walk(self) -> list[PreviewedResource]:
         """The expected change of each resource, in the order of their names."""
@@ -232,6 +236,11 @@ class PlanPreviewer:
     ) -> Preview:
         """The preview; call `walk` first. nested: of nested stacks, by resource name. replaced: of
         those of the resources that are replaced."""
+        uncertain = {name for name, one in self._shown.items() if not one.certain}
+        nested, replaced = (
+            {name: _uncertain(one) if name in uncertain else one for name, one in each.items()}
+            for each in (nested, replaced)
+        )
         return Preview(
             [
                 replace(self._shown[name], nested=nested.get(name), replaced=replaced.get(name))
@@ -244,6 +253,7 @@ class PlanPreviewer:
             ),
             self._plan.out_of_date,
             self._plan.digest,
+            leftovers=sorted(self.leftovers, key=lambda one: (one.name, one.physical_id)),
         )
 
     def known_parts(self, name: str) -> dict[str, Json] | None:
@@ -309,9 +319,26 @@ class PlanPreviewer:
             certain = not replaced or self._shown[node.name].certain
             return (self._cleanup_operation(node) if replaced else None), certain
         row = self._rows.get(node.resource_id)
-        if row is not None and row.replaced_by is None and node.operation is Operation.DELETE:
-            self._show(node, row, ExpectedChange(ResourceChange(Operation.DELETE), True), {})
-        return self._cleanup_operation(node), True
+        operation = self._cleanup_operation(node)
+        if row is not None and node.operation is Operation.DELETE:
+            if row.replaced_by is None:
+                self._show(node, row, ExpectedChange(ResourceChange(Operation.DELETE), True), {})
+            elif operation is not None and row.physical_id is not None:
+                self.leftovers.append(self._leftover(node, row))
+        return operation, True
+
+    def _leftover(self, node: PlannedNode, row: PlannedRecord) -> PreviewedResource:
+        return PreviewedResource(
+            name=node.name,
+            type=node.type,
+            kind=KINDS[Operation.DELETE],
+            certain=True,
+            physical_id=row.physical_id,
+            changes={},
+            unknown=(),
+            requires=(),
+            label=node.label,
+        )
 
     def _cleanup_operation(self, node: PlannedNode) -> Operation | None:
         """The operation by the deletion policy of the row; None for none."""
@@ -351,7 +378,9 @@ class PlanPreviewer:
         self._known[node.name] = (
             KnownValues()
             if wanted.is_data and moved
-            else known_after(before, expected.change.operation)
+            else known_after(
+                before, Operation.REPLACE if expected.may_replace else expected.change.operation
+            )
         )
         if expected.change.operation is Operation.REPLACE:
             self._replaced.add(node.name)
@@ -371,6 +400,8 @@ class PlanPreviewer:
             repairs=type_.repairs,
             nests=type_.has_nested_stack,
         )
+        if type_.has_nested_stack and row is not None and _waits_for_parent(wanted, row, expected):
+            expected = replace(expected, certain=False)
         if wanted.lifecycle is None or row is None:
             return expected
         before = (row.lifecycle or {}).get("replace_when", {})
@@ -507,6 +538,31 @@ class PlanPreviewer:
         return None
 
 
+def _waits_for_parent(
+    wanted: ResourceDefinition, row: PlannedRecord, expected: ExpectedChange
+) -> bool:
+    """Return whether a nested stack in a nested stack has its node only if a value that the parent
+    stack gives, and that is not known yet, differs."""
+    differs = row.status != Status.COMPLETE or expected.change.changed.difference(expected.unknown)
+    return not differs and any(call.name == REFUSED for call in iterate_calls(wanted.properties))
+
+
+def _uncertain(preview: Preview) -> Preview:
+    """Return the preview of a nested stack that may be replaced, or stay as it is."""
+    inside = [
+        replace(
+            one,
+            certain=False,
+            nested=one.nested and _uncertain(one.nested),
+            replaced=one.replaced and _uncertain(one.replaced),
+        )
+        for one in preview.resources
+    ]
+    hooks = [replace(one, certain=False) for one in preview.expected_hooks]
+    leftovers = [replace(one, certain=False) for one in preview.leftovers]
+    return replace(preview, resources=inside, expected_hooks=hooks, leftovers=leftovers)
+
+
 def _with_replacement(
     expected: ExpectedChange,
     type_: ResourceType,
@@ -539,7 +595,9 @@ def _with_replacement(
         attributes=row.attributes or {},
     )
     if not type_.needs_replace(call):
-        return expected
+        whole = replace(call, changed=expected.change.changed)
+        may_replace = bool(expected.unknown) and type_.needs_replace(whole)
+        return replace(expected, may_replace=True) if may_replace else expected
     return replace(
         expected, change=replace(expected.change, operation=Operation.REPLACE), certain=True
     )

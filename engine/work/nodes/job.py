@@ -1,7 +1,7 @@
 """Prepares a claimed node and encodes its next step. No I/O."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -23,12 +23,13 @@ from engine.node.node import (
     Step,
     Superseded,
 )
+from engine.plan.resource_change import was_never_created
 from engine.store.traversals.advance import RefusedStep, Work
 from engine.types.registry import TypeRegistry
 from engine.words import Direction, Json, Operation, Phase, State, StepMode, TraversalState
 from engine.work.nodes.assertions import failed_precondition
 from engine.work.nodes.hook_opening import NotificationData
-from engine.work.nodes.prepare import PreparedNode, UnresolvedProperties, prepare
+from engine.work.nodes.prepare import PreparedNode, UnresolvedProperties, actual_state, prepare
 from engine.work.nodes.secret_propagation import public_secret_reason, secret_unchanged
 from engine.work.nodes.transition_encoder import Result, write_step
 from engine.work.nodes.visible_properties import keeps_secrets, kept_view, notification_data
@@ -57,21 +58,31 @@ def prepare_claim(work: Work, registry: TypeRegistry) -> tuple[Job, NodeInput | 
     job = Job(work, node_of(work))
     unchanged = Result(properties=work.properties)
     if work.undecryptable:
-        return job, NodeInput(OperationFailed(work.undecryptable), unchanged)
+        return _before_operation(job), NodeInput(OperationFailed(work.undecryptable), unchanged)
     try:
         job.prepared = prepare(work, registry)
     except (UnresolvedProperties, HeadgateError) as error:
-        return job, NodeInput(OperationFailed(str(error)), unchanged)
+        return _before_operation(job), NodeInput(OperationFailed(str(error)), unchanged)
     if job.prepared.denied is not None:
-        return job, NodeInput(OperationForbidden(job.prepared.denied), unchanged)
+        forbidden = OperationForbidden(job.prepared.denied)
+        return _before_operation(job), NodeInput(forbidden, unchanged)
     if (failed := failed_precondition(job.prepared)) is not None:
-        return job, NodeInput(OperationFailed(failed), unchanged)
+        return _before_operation(job), NodeInput(OperationFailed(failed), unchanged)
     begun = work.progress is not None or job.node.phase not in (Phase.PRE, Phase.EXECUTE)
     if not begun and (reason := public_secret_reason(job.prepared)):
-        return job, NodeInput(OperationFailed(reason), unchanged)
+        return _before_operation(job), NodeInput(OperationFailed(reason), unchanged)
     if job.node.phase is Phase.EXECUTE:
         return job, None
     return job, NodeInput(Claimed(job.prepared.change.operation), _unchanged_result(job.prepared))
+
+
+def _before_operation(job: Job) -> Job:
+    """Return the job as it fails before its operation is decided: a resource that was never created
+    is planned as an update, but what fails is its create."""
+    actual = actual_state(job.work)
+    if job.node.operation is Operation.UPDATE and actual is not None and was_never_created(actual):
+        job.node = replace(job.node, operation=Operation.CREATE)
+    return job
 
 
 def _unchanged_result(prepared: PreparedNode) -> Result:

@@ -177,7 +177,7 @@ def _prepare_with_lifecycle(
     work: Work, type_: ResourceType, lifecycle: Lifecycle, properties: Mapping[str, Json]
 ) -> PreparedNode:
     """As `prepare`, with the applied values of ignored properties unless it is replaced."""
-    actual = _actual(work)
+    actual = actual_state(work)
     kept = keep_ignored(lifecycle, actual, properties)
     change = _forward_change(work, type_, kept)
     if change.operation is Operation.REPLACE:
@@ -212,7 +212,7 @@ def _forward_change(
         return ResourceChange(Operation.ADOPT, frozenset(properties))
     if definition.get("external_id") is not None and work.action is not None:
         return ResourceChange(None)
-    actual, lifecycle = _actual(work), definition.get("lifecycle")
+    actual, lifecycle = actual_state(work), definition.get("lifecycle")
     change = forward_change(
         actual,
         work.type,
@@ -239,7 +239,7 @@ def _forward_change(
 def _prepared_cleanup(work: Work, type_: ResourceType) -> PreparedNode:
     definition = work.definition or {}
     change = cleanup_change(
-        _actual(work),
+        actual_state(work),
         only_if_replaced=bool(definition.get("only_if_replaced")),
         retained=bool(definition.get("retained")) or work.deletion_policy == DeletionPolicy.RETAIN,
     )
@@ -250,7 +250,8 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> PreparedNode:
     return PreparedNode(work, type_, work.properties or {}, change, refusal)
 
 
-def _actual(work: Work) -> ResourceState | None:
+def actual_state(work: Work) -> ResourceState | None:
+    """Return the state of the resource's row; None if there is none yet."""
     if work.action is None or work.status is None or work.row_type is None:
         return None
     return ResourceState(

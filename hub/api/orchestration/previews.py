@@ -112,7 +112,7 @@ def _changes(
 ) -> Iterator[tuple[str, responses.PreviewedResource]]:
     """Each resource with the kind of its change. nested: with the resources of nested stacks."""
     dependents = _dependents(preview)
-    for one in preview.resources:
+    for one in (*preview.resources, *preview.leftovers):
         yield one.kind, _resource(one, preview, project, dependents)
         for inside in (one.nested, one.replaced) if nested else ():
             if inside is not None:

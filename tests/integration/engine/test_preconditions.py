@@ -92,6 +92,37 @@ class TestPreconditions:
         assert (await run.signal(hook, user="ann"))[0] == 200
         assert await run.until_ended("s") == "CREATE_COMPLETE"
 
+    async def test_a_resource_that_was_never_created_is_created_at_last(
+        self, run: Program, world: World
+    ) -> None:
+        """However often its create was refused before it began."""
+        await start(run, {"a": thing(preconditions=FITS), "b": thing(2)})
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        for _ in range(2):
+            await put(run, {"a": thing(preconditions=FITS), "b": thing(2)})
+            assert await run.until_ended("s") == "UPDATE_FAILED"
+            found = (await run.resources("s"))["a"]
+            assert (found["resource_status"], found["physical_resource_id"]) == (
+                "CREATE_FAILED", "",
+            )  # fmt: skip
+        good = {"a": thing(3, preconditions=FITS), "b": thing(1)}
+        shown = await preview(run, good)
+        assert [one["path"] for one in shown["resource_changes"]["added"]] == ["a"]
+        await put(run, good)
+        await until_complete(run, "s")
+        assert world.operations("a") == ["create"]
+
+    async def test_such_a_resource_of_an_earlier_release_is_created(
+        self, run: Program, world: World
+    ) -> None:
+        """They recorded a failed update."""
+        await start(run, {"a": thing(preconditions=FITS), "b": thing(2)})
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        await run.database.pool.execute("update resource set action = 'UPDATE' where name = 'a'")
+        await put(run, {"a": thing(3, preconditions=FITS), "b": thing(1)})
+        await until_complete(run, "s")
+        assert world.operations("a") == ["create"]
+
 
 class TestPostconditions:
     async def test_a_resource_whose_postcondition_fails_is_failed_and_replaced_later(

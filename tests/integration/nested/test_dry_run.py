@@ -159,3 +159,92 @@ async def test_a_digest_is_refused_after_a_change_in_a_nested_stack(
     await running.stack_request("PUT", "s", "", body | {"plan_digest": digest})
     (hook,) = await running.waiting_hooks("s")
     assert hook["path"] == DISK
+
+
+async def test_a_resource_that_an_earlier_change_has_replaced_is_listed(running: Program) -> None:
+    """The update that replaced it failed before it deleted it."""
+
+    def resources(value: str, fail: bool) -> Json:
+        other = resource("x", depends_on="a")
+        other["properties"]["fail"] = fail
+        one = resource()
+        one["properties"]["update_replace_value"] = value
+        return {"a": one, "b": other}
+
+    await running.create("s", resources("1", False))
+    await running.until_ended("s")
+    old = (await running.resources("s"))["a"]["physical_resource_id"]
+    await running.update("s", "PUT", template=template(resources("2", True)))
+    assert await running.until_ended("s") == "UPDATE_FAILED"
+    shown = await preview(running, {"template": template(resources("2", False))})
+    found = shown["resource_changes"]
+    assert [(one["path"], one["physical_resource_id"]) for one in found["deleted"]] == [("a", old)]
+    assert [one["path"] for one in found["unchanged"]] == ["a"]
+
+
+async def test_changes_in_a_nested_stack_that_may_not_change_are_uncertain(
+    running: Program,
+) -> None:
+    """The value that its group reads may be the same after a replacement."""
+    member = {"type": "in.yaml", "properties": {"value": {"get_attr": ["a", "output"]}}}
+    inner = template(
+        {"x": resource({"get_param": "value"})}, parameters={"value": {"type": "string"}}
+    )
+    files = {"in.yaml": json.dumps(inner)}
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1, "resource_def": member}}
+
+    def resources(value: str) -> Json:
+        one = resource()
+        one["properties"]["update_replace_value"] = value
+        return {"a": one, "g": group}
+
+    await running.create("s", resources("1"), files=files)
+    await running.until_ended("s")
+    shown = await preview(running, {"template": template(resources("2")), "files": files})
+    changes = {
+        one["path"]: (kind, one["certain"])
+        for kind, found in shown["resource_changes"].items()
+        for one in found
+    }
+    assert changes == {"a": ("replaced", True), "g": ("updated", True),
+                       "g/0": ("updated", False), "g/0/x": ("updated", False)}  # fmt: skip
+
+
+async def test_readers_of_a_resource_that_may_be_replaced_are_uncertain(running: Program) -> None:
+    def resources(value: str) -> Json:
+        lifecycle = {"replace_when": [{"get_attr": ["a", "output"]}]}
+        return {
+            "a": resource(value),
+            "b": resource("x", lifecycle=lifecycle),
+            "c": resource({"get_resource": "b"}),
+        }
+
+    def body(value: str) -> Json:
+        return {"template": template(resources(value), heat_template_version="headgate")}
+
+    await running.call("POST", "/stacks", {"stack_name": "s", **body("1")})
+    await running.until_ended("s")
+    shown = await preview(running, body("2"))
+    changes = {
+        one["path"]: one["certain"] for found in shown["resource_changes"].values() for one in found
+    }
+    assert changes == {"a": True, "b": False, "c": False}
+
+
+async def test_what_is_in_a_nested_stack_that_may_be_replaced_is_uncertain(
+    running: Program,
+) -> None:
+    files = {"in.yaml": json.dumps(template({"x": resource()}))}
+
+    def body(value: str) -> Json:
+        lifecycle = {"replace_when": [{"get_attr": ["a", "output"]}]}
+        resources = {"a": resource(value), "n": {"type": "in.yaml", "lifecycle": lifecycle}}
+        return {"template": template(resources, heat_template_version="headgate"), "files": files}
+
+    await running.call("POST", "/stacks", {"stack_name": "s", **body("1")})
+    await running.until_ended("s")
+    shown = await preview(running, body("2"))
+    changes = {
+        one["path"]: one["certain"] for found in shown["resource_changes"].values() for one in found
+    }
+    assert changes == {"a": True, "n": False, "n/x": False}
