@@ -450,9 +450,15 @@ class PlanPreviewer:
         view = KnownView({name: one.mask() for name, one in known.items()})
         try:
             found = known_properties(wanted.properties, view, masked=True)
+            plain = known_properties(wanted.properties, KnownView(self._known))
         except FunctionError:
             return frozenset(properties)
-        hidden = frozenset(name for name, value in found.items() if contains_mask(value))
+        # A part of a value that is chosen by a secret has no mask, but it differs.
+        hidden = frozenset(
+            name
+            for name, value in found.items()
+            if contains_mask(value) or name not in plain or value != plain[name]
+        )
         return frozenset(properties) if "" in hidden else hidden | declared
 
     def _show(

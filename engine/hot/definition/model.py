@@ -8,7 +8,8 @@ from engine.errors import Finding
 from engine.hot.definition.lifecycle import Lifecycle
 from engine.hot.evaluation.assertions import Assertion
 from engine.hot.expressions.expression import Expression
-from engine.hot.expressions.masking import MASK, contains_mask
+from engine.hot.expressions.masked_expressions import masks_part
+from engine.hot.expressions.masking import MASK
 from engine.hot.functions.function import FunctionError
 from engine.hot.nested.template_type import TemplateType
 from engine.hot.schema.parameters import ParameterSchema, display_value
@@ -77,12 +78,14 @@ class ResourceDefinition:
         """Return the names of properties with secret values. names: all property names, returned if
         the properties are one expression that is masked as a whole.
         """
-        masked = self.masked_properties
+        masked, plain = self.masked_properties, self.properties
         if masked is None:
             return frozenset()
-        if not isinstance(masked, Mapping):
+        if not (isinstance(masked, Mapping) and isinstance(plain, Mapping)):
             return frozenset(names)
-        return frozenset(name for name, value in masked.items() if contains_mask(value))
+        return frozenset(
+            name for name, value in plain.items() if masks_part(masked.get(name), value)
+        ) | frozenset(masked.keys() - plain.keys())
 
 
 @dataclass(frozen=True, slots=True)

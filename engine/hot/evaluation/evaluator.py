@@ -18,7 +18,7 @@ from engine.hot.evaluation.resource_facade import (
 )
 from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import REFUSED, Expression, FunctionCall, is_static
-from engine.hot.expressions.masking import MASK, propagate_mask
+from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
 from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, size_of
@@ -284,6 +284,8 @@ class Evaluator:
         self.spend(f"get_param {name}", value)
         if self.deferred != before:
             return self.defer("select", [value, *path])
+        if self.masked and contains_mask(path):
+            return MASK
         return look_up_path(value, path, "") if path else value
 
     def spend(self, name: str, value: Json) -> None:

@@ -224,9 +224,18 @@ async def test_a_dry_run_masks_secrets(run: Program) -> None:
 
 async def test_a_dry_run_shows_what_is_public_beside_secrets(run: Program) -> None:
     parameters = {"secret": {"type": "string", "hidden": True}, "label": {"type": "string"}}
-    files = {"app.yaml": json.dumps(template({"r": resource()}, parameters=parameters))}
-    used = {name: {"get_param": name} for name in parameters}
-    wanted = template({"app": {"type": "app.yaml", "properties": used}}, parameters=parameters)
+    given = parameters | {name: {"type": "string"} for name in ("joined", "chosen")}
+    files = {"app.yaml": json.dumps(template({"r": resource()}, parameters=given))}
+    used = {
+        **{name: {"get_param": name} for name in parameters},
+        "joined": {"list_join": ["-", [{"get_param": "secret"}, {"get_attr": ["r", "output"]}]]},
+        "chosen": {"get_param": ["words", {"get_param": "secret"}]},
+    }
+    words = {"s3cret-word": "first choice", "0ther-word": "second choice"}
+    wanted = template(
+        {"r": resource("known"), "app": {"type": "app.yaml", "properties": used}},
+        parameters=parameters | {"words": {"type": "json", "default": words}},
+    )
     body: Json = {"template": wanted, "files": files}
     before = {"secret": "s3cret-word", "label": "one"}
     created = {"stack_name": "s", **body, "parameters": before}
@@ -235,11 +244,12 @@ async def test_a_dry_run_shows_what_is_public_beside_secrets(run: Program) -> No
     after = {"secret": "0ther-word", "label": "two"}
     response = await run.stack_request("PUT", "s", "/preview", {**body, "parameters": after})
     (one,) = response["resource_changes"]["updated"]
+    masked = {"from": "******", "to": "******"}
     assert one["changes"] == {
-        "secret": {"from": "******", "to": "******"},
-        "label": {"from": "one", "to": "two"},
-    }
+        "label": {"from": "one", "to": "two"}, "secret": masked, "joined": masked, "chosen": masked,
+    }  # fmt: skip
     assert "s3cret-word" not in str(response) and "0ther-word" not in str(response)
+    assert "choice" not in str(response["resource_changes"])
 
 
 async def test_dependents_of_resources_that_are_replaced_together_depend_on_both_replacements(

@@ -113,6 +113,15 @@ COMMON: Json = {
         "properties": {"value": {"list_join": ["", [
             {"get_attr": ["open", "value"]}, {"get_attr": ["safe", "state"]}]]}},
     },
+    # One call with a secret and a value that is known later.
+    "mixed": {
+        "type": "OS::Heat::TestResource",
+        "properties": {
+            "value": {"list_join": ["-", [
+                {"get_param": "hidden"}, {"get_attr": ["open", "value"]}]]},
+            "client_name": "mixed",
+        },
+    },
     "script": {
         "type": "OS::Heat::SoftwareConfig",
         "properties": {

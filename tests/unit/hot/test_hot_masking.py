@@ -6,6 +6,7 @@ import pytest
 
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import FunctionCall
+from engine.hot.expressions.masked_expressions import masks_part
 from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
 from engine.words import Json
 
@@ -64,3 +65,30 @@ def test_results_without_a_secret_are_shown() -> None:
 def test_a_mask_is_found_at_any_depth(value: Json, holds: bool) -> None:
     assert contains_mask(value) is holds
     assert propagate_mask([value], "made") == (MASK if holds else "made")
+
+
+def call(*parts: Json) -> FunctionCall:
+    return FunctionCall("list_join", VERSION, ["-", [*parts, SRC]])
+
+
+@pytest.mark.parametrize(
+    ("masked", "plain", "expected"),
+    [
+        (MASK, "pw", True),
+        (f"pg://{MASK}", "pg://pw", True),
+        ("public", "public", False),
+        ({"a": [1, MASK]}, {"a": [1, "pw"]}, True),
+        ({MASK: 1}, {"pw": 1}, True),
+        ([], ["pw"], True),
+        (call(MASK), call("pw"), True),
+        ({"a": [call(MASK)]}, {"a": [call("pw")]}, True),
+        ({"a": [call("x")]}, {"a": [call("x")]}, False),
+        (None, call("x"), True),
+        # Plain values are converted to the type of their property.
+        ("30", 30, False),
+        ("a,b", ["a", "b"], False),
+        (f"a,{MASK}", ["a", "pw"], True),
+    ],
+)
+def test_a_secret_part_of_an_expression_is_found(masked: Json, plain: Json, expected: bool) -> None:
+    assert masks_part(masked, plain) is expected
