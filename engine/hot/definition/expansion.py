@@ -145,7 +145,9 @@ def _check_items(
     for index, key in enumerate(value):
         here = f"{place}[{index}]" if isinstance(value, list) else place
         if not isinstance(key, str) or not KEY.fullmatch(key):
-            findings.add(here, f"{quote_value(key)[:80]} cannot be a key.", KEYS_REMEDY)
+            number = isinstance(key, int) and not isinstance(key, bool)
+            remedy = "Write it in quotes." if number else KEYS_REMEDY
+            findings.add(here, f"{quote_value(key)[:80]} cannot be a key.", remedy)
         elif key in items:
             reason = f'The key "{key}" is given twice.'
             findings.add(here, reason, 'Use "distinct", or a map with a key for each resource.')

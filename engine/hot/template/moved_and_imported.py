@@ -41,6 +41,17 @@ def _is_named(name: str, resources: Mapping[str, Json]) -> bool:
     return body is not None and has_keys == (base is not None)
 
 
+def _missing(name: str, resources: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the reason and the remedy about a name that the template does not have."""
+    base = base_name(name)
+    if base is None and name in resources:
+        remedy = f"Name one of them with its key: '{name}[\"KEY\"]'."
+        return f'"{name}" has "for_each", and is several resources.', remedy
+    if base in resources:
+        return f'"{base}" has no "for_each".', f"Write {base}."
+    return f'"{name}" is not in the template.', one_of(name, [*resources], "Resources")
+
+
 def read_moved(
     value: Json, resources: Mapping[str, Json], findings: Findings
 ) -> tuple[MovedResource, ...]:
@@ -65,8 +76,10 @@ def read_moved(
     for name, to, place in entries:
         last = _last_name(to, next_names)
         if not _is_named(last, resources):
-            reason = f'"{to}" is not in the template.' if last else "The names form a cycle."
-            findings.add(f"{place}.to", reason, one_of(to, [*resources], "Resources"))
+            reason, remedy = "The names form a cycle.", "Remove one of the entries."
+            if last:
+                reason, remedy = _missing(to, resources)
+            findings.add(f"{place}.to", reason, remedy)
         moved.append(MovedResource(name, last, place))
     return tuple(moved)
 
@@ -92,9 +105,7 @@ def read_imported(
             continue
         name = entry["resource"]
         if not _is_named(name, resources):
-            reason = f'"{name}" is not in the template.'
-            remedy = one_of(name, [*resources], "Resources")
-            findings.add(f"{place}.resource", reason, remedy)
+            findings.add(f"{place}.resource", *_missing(name, resources))
         if name in found:
             findings.add(f"{place}.resource", f'"{name}" is imported twice.', "Remove one of two.")
         found[name] = ImportedResource(name, entry["id"], place)

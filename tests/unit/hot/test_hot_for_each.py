@@ -152,6 +152,11 @@ def test_wrong_keys(keys: Json, at: str, reason: str) -> None:
     assert "hunter2" not in found + remedy and remedy
 
 
+def test_a_number_is_no_key() -> None:
+    _, _, remedy = wrong({"web": each([1])})
+    assert remedy == "Write it in quotes."
+
+
 def test_values_of_a_map_may_read_resources() -> None:
     found = built(
         {

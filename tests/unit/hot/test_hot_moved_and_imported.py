@@ -77,7 +77,18 @@ def test_two_moves_and_cycles_are_refused() -> None:
     twice = faults(template(moved=[{"from": "a", "to": "c"}, {"from": "a", "to": "c"}]))
     assert "moved twice" in twice[0].reason
     cycle = faults(template(moved=[{"from": "a", "to": "b"}, {"from": "b", "to": "a"}]))
-    assert "form a cycle" in cycle[0].reason
+    assert "form a cycle" in cycle[0].reason and cycle[0].remedy == "Remove one of the entries."
+
+
+@pytest.mark.parametrize(("to", "reason", "remedy"), [
+    ("web", 'has "for_each"', """'web["KEY"]'"""), ('c["x"]', 'has no "for_each"', "Write c."),
+])  # fmt: skip
+@pytest.mark.parametrize("section", ["moved", "import"])
+def test_names_with_and_without_keys(section: str, to: str, reason: str, remedy: str) -> None:
+    entry = {"from": "gone", "to": to} if section == "moved" else {"resource": to, "id": "x"}
+    web = thing() | {"for_each": ["x"]}
+    found = faults(template(resources={"c": thing(), "web": web}, **{section: [entry]}))[0]
+    assert reason in found.reason and remedy in found.remedy
 
 
 @pytest.mark.parametrize("id_", [{"get_local": "one"}, "${one}", "p-${id}"])
@@ -96,7 +107,7 @@ def test_resources_with_keys_are_moved_and_imported_by_their_whole_name() -> Non
     assert [(one.name, one.to) for one in found.moved] == [("c", 'c["x"]'), ('c["z"]', 'c["y"]')]
     assert found.imported == {'c["x"]': "p1"}
     (fault,) = faults(template(moved=[{"from": "a", "to": 'c["x"]'}]))
-    assert "not in the template" in fault.reason
+    assert "for_each" in fault.reason
 
 
 def test_an_external_resource_is_not_imported() -> None:
