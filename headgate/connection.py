@@ -160,8 +160,9 @@ class ApiConnection:
                 method, url, data=data, params=query, headers=headers, allow_redirects=False
             ) as response:
                 location = response.headers.get("Location", "")
-                retry_after = response.headers.get("Retry-After", "")
-                return _Response(response.status, await response.read(), location, retry_after)
+                return _Response(
+                    response.status, await response.read(), location, _error_headers(response)
+                )
         except _connection_errors() as error:
             raise self._unreachable(error) from error
 
@@ -179,7 +180,8 @@ class ApiConnection:
     def _error(self, response: "_Response") -> RequestError:
         remedy = self.credential_remedy if response.status == 401 else ""
         document = _json_or_none(response.raw)
-        return response_error(response.status, document, response.retry_after, remedy)
+        retry_after, request_id = response.error_headers
+        return response_error(response.status, document, retry_after, remedy, request_id)
 
     def _unreachable(self, error: BaseException) -> RequestError:
         from headgate.connection_errors import describe
@@ -210,9 +212,8 @@ class ApiConnection:
             raise self._unreachable(error) from error
         async with response:
             if response.status != 200:
-                retry_after = response.headers.get("Retry-After", "")
                 raise self._error(
-                    _Response(response.status, await response.read(), "", retry_after)
+                    _Response(response.status, await response.read(), "", _error_headers(response))
                 )
             async with aclosing(self._events(response)) as events:
                 yield events
@@ -249,7 +250,13 @@ class _Response:
     status: int
     raw: bytes
     location: str
-    retry_after: str
+    error_headers: tuple[str, str]
+
+
+def _error_headers(response: "aiohttp.ClientResponse") -> tuple[str, str]:
+    """Retry-After, and the ID of the request."""
+    headers = response.headers
+    return headers.get("Retry-After", ""), headers.get("X-Openstack-Request-Id", "")
 
 
 def _json_or_none(raw: bytes) -> Json:

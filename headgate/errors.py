@@ -14,8 +14,11 @@ class RequestError(Exception):
 
     status: of the response; 0: there was no usable response. code: the type of the error, such as
     ``StackNotFound``. findings: place, reason and remedy of each error in the request. document:
-    the error in the response, with further keys of some errors.
+    the error in the response, with further keys of some errors. request_id: the server's log has
+    it; empty without a response.
     """
+
+    request_id = ""
 
     def __init__(
         self,
@@ -118,10 +121,20 @@ _FINDING_KEYS = {"place": "place", "reason": "message", "remedy": "remedy"}
 
 
 def response_error(
-    status: int, document: Json, retry_after: str = "", remedy: str = ""
+    status: int,
+    document: Json,
+    retry_after: str = "",
+    remedy: str = "",
+    request_id: str = "",
 ) -> RequestError:
     """The error of a response. document: in either form of the API's errors; None: no JSON. remedy:
     of the client, after those of the server."""
+    result = _response_error(status, document, retry_after, remedy)
+    result.request_id = request_id
+    return result
+
+
+def _response_error(status: int, document: Json, retry_after: str, remedy: str) -> RequestError:
     kind = _CLASSES.get(status, ServerError if status >= 500 else InvalidRequestError)
     error = document.get("error") if isinstance(document, dict) else None
     if not isinstance(error, dict):

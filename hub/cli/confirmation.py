@@ -7,10 +7,11 @@ from typing import Any
 
 import typer
 
-from hub.cli.context import stop
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.tables import plain
+from hub.cli.signals import code_of_abort
 
 Json = Any
 #: Kinds of resources that a question lists; the others are counted.
@@ -34,8 +35,10 @@ def confirm(question: str, facts: Sequence[str], yes: bool) -> None:
         standard_error().print(plain(line), markup=False, soft_wrap=True)
     try:
         agreed = typer.confirm(plain(question), err=True)
-    except typer.Abort:  # Ctrl-C or Ctrl-D
+    except typer.Abort as abort:
         typer.echo(err=True)
+        if code_of_abort(abort) == ExitCode.INTERRUPTED:
+            stop(f"interrupted; {UNCHANGED}", ExitCode.INTERRUPTED)
         agreed = False
     if not agreed:
         stop(f"{UNCHANGED}; use --yes to skip the question", ExitCode.ERROR)

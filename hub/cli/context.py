@@ -1,24 +1,26 @@
 """Requests, results and errors of all commands."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from engine.errors import HeadgateError, Unavailable
+from engine.errors import Finding, HeadgateError, Invalid, Unavailable
 from headgate.connection import Query
-from headgate.errors import RequestError
-from hub.cli import libraries
+from headgate.errors import RequestError, UnreachableError
 from hub.cli.connection.client import ApiClient, call_stack
 from hub.cli.connection.connections import ChosenConnection, ResolvedConnection
 from hub.cli.connection.saved_contexts import ContextError
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
+from hub.cli.messages import stop
 from hub.cli.options import ConnectionOptions, OfflineOptions
 from hub.cli.printing.consoles import standard_error, standard_output
 from hub.cli.printing.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
 from hub.cli.printing.pager import show_text
+from hub.cli.signals import EndedBySignal, is_broken_pipe, run_until_signal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from hub.settings.settings import Settings
 
 Result = TypeVar("Result")
+#: The message of an interrupted command that can be repeated at once.
+INTERRUPTED = "interrupted. Run the command again: it continues with the rest"
 Json = Any
 
 
@@ -46,22 +50,25 @@ def ask_with(
     connection: ResolvedConnection,
     work: Callable[[ApiClient], Awaitable[Result]],
     *,
-    interrupted: str = "interrupted; the action continues on the server",
+    interrupted: str = "",
 ) -> Result:
-    """See `ask`. interrupted: the message after Ctrl-C."""
+    """See `ask`. interrupted: the message after Ctrl-C and SIGTERM, instead of that of the
+    client."""
+    client = ApiClient(connection.url, connection.project, connection.credentials)
 
     async def run() -> Result:
-        async with ApiClient(connection.url, connection.project, connection.credentials) as client:
+        async with client:
             return await work(client)
 
     try:
-        return libraries.asyncio.run(run())
+        return run_until_signal(run)
     except RequestError as error:
-        stop(error_text(error, terminal=standard_error().is_terminal), ExitCode.ERROR)
+        text = error_text(error, terminal=standard_error().is_terminal)
+        stop(text, ExitCode.ERROR, request_error(error))
     except InputError as error:
-        stop(str(error), ExitCode.ERROR)
-    except KeyboardInterrupt:
-        stop(interrupted, ExitCode.ERROR)
+        stop(str(error), ExitCode.ERROR, input_error(error))
+    except EndedBySignal as end:
+        stop(interrupted or client.interruption, end.code)
 
 
 def ask_stack(
@@ -83,9 +90,11 @@ def run_offline(
     work: Callable[["Settings"], Awaitable[Result]],
     *,
     of_cells: bool = False,
+    interrupted: str = "interrupted",
 ) -> Result:
     """Run `work` with the settings of a server. An error is printed and ends the command with exit
-    code 1. of_cells: whether the command works with settings of several cells."""
+    code 1. of_cells: whether the command works with settings of several cells. interrupted: the
+    message after Ctrl-C and SIGTERM."""
     # Imported here, because it takes long, and most commands do not need it.
     from hub.settings.settings import load_settings
 
@@ -100,9 +109,15 @@ def run_offline(
         return await work(settings)
 
     try:
-        return libraries.asyncio.run(run())
-    except (HeadgateError, OSError) as error:
+        return run_until_signal(run)
+    except HeadgateError as error:
+        stop(str(error), ExitCode.ERROR, findings_error(error))
+    except OSError as error:
+        if is_broken_pipe(error):
+            raise
         stop(str(error), ExitCode.ERROR)
+    except EndedBySignal as end:
+        stop(interrupted, end.code)
 
 
 #: Requests that remedies of the API name -> the command that sends it.
@@ -143,15 +158,41 @@ def _without_repetitions(lines: Iterable[str]) -> Iterator[str]:
         shown.add(sentence)
 
 
-def stop(message: str, code: ExitCode) -> NoReturn:
-    """Print an error and end the command."""
-    complain(message)
-    raise typer.Exit(code)
+def request_error(error: RequestError) -> dict[str, Json]:
+    """The keys of an error for programs: those of the response, and its status, title and ID."""
+    document: dict[str, Json] = {"message": str(error), **error.document}
+    if isinstance(error, UnreachableError):
+        document |= {"type": "ServerUnreachable", "title": "Server Unreachable"}
+    if error.status in set(HTTPStatus):
+        title = HTTPStatus(error.status).phrase
+        kind = error.code or title.replace(" ", "")
+        document |= {"type": kind, "title": title, "status": error.status}
+    if error.request_id:
+        document["request_id"] = error.request_id
+    if error.findings:
+        document["findings"] = [*error.findings]
+    return document
 
 
-def complain(message: str) -> None:
-    """Print to standard error, without line breaks at the width of the terminal."""
-    standard_error().print(f"headgate: {message}", markup=False, soft_wrap=True)
+def input_error(error: InputError) -> dict[str, Json]:
+    return {} if error.finding is None else finding_error([error.finding])
+
+
+def findings_error(error: HeadgateError) -> dict[str, Json]:
+    """Of an error of the server's program."""
+    return finding_error(error.findings if isinstance(error, Invalid) else [error.finding])
+
+
+def finding_error(findings: Sequence[Finding]) -> dict[str, Json]:
+    first, keys = findings[0], ("place", "reason", "remedy", "file", "line", "column", "quote")
+    documents = [{key: getattr(one, key) or None for key in keys} for one in findings]
+    return {
+        "type": first.code,
+        "message": first.reason,
+        "place": first.place,
+        "remedy": first.remedy,
+        "findings": documents,
+    }
 
 
 def print_result(

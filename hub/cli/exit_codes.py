@@ -11,6 +11,9 @@ class ExitCode(IntEnum):
     STOPPED = 4
     WAITING = 5
     TIMED_OUT = 6
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 MEANING = {
@@ -21,6 +24,9 @@ MEANING = {
     ExitCode.STOPPED: "the stack is STOPPED (`headgate stack resume` continues it)",
     ExitCode.WAITING: "only hooks that wait for an answer are left (with --until-waiting)",
     ExitCode.TIMED_OUT: "--timeout has expired, and the action continues on the server",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+    ExitCode.BROKEN_PIPE: "the reader of standard output has ended",
+    ExitCode.TERMINATED: "ended by SIGTERM",
 }
 OF_STATUS = {"COMPLETE": ExitCode.COMPLETE, "FAILED": ExitCode.FAILED, "STOPPED": ExitCode.STOPPED}
 

@@ -5,13 +5,16 @@ This module loads no command; see hub/cli/lazy_commands.py.
 
 import gc
 import sys
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.lazy_commands import CommandSource, LazyGroup
+from hub.cli.messages import asks_for_json, complain, is_json, use_json
+from hub.cli.signals import SIGNALS, code_of_abort, end_by_signal, is_broken_pipe
 from hub.cli.standard_streams import (
     UNWRITABLE,
     discard_output,
@@ -68,6 +71,40 @@ COMMANDS: Mapping[str, CommandSource] = {
 class HeadgateGroup(LazyGroup):
     sources = COMMANDS
 
+    def main(self, args: Sequence[str] | None = None, *others: Any, **settings: Any) -> Any:
+        """Run a command, print its usage errors as its other messages, and exit."""
+        before = is_json()
+        use_json(asks_for_json(sys.argv[1:] if args is None else args))
+        try:
+            return self._run(args, *others, **settings)
+        finally:
+            use_json(before)
+
+    def _run(self, args: Sequence[str] | None, *others: Any, **settings: Any) -> Any:
+        if not settings.get("standalone_mode", True):
+            return super().main(args, *others, **settings)
+        try:
+            code = super().main(args, *others, **settings | {"standalone_mode": False})
+        except UsageError as error:
+            code = ExitCode.USAGE
+            _show_usage_error(error)
+        except typer.Abort as abort:  # at a question
+            code = code_of_abort(abort)
+            text = "interrupted" if code == ExitCode.INTERRUPTED else "the input has ended"
+            complain(f"{text}; nothing was changed", code)
+        except SystemExit as end:
+            code = ExitCode.BROKEN_PIPE if is_broken_pipe(end) else end.code
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_usage_error(error: UsageError) -> None:
+    if not is_json() or isinstance(error, NoArgsIsHelpError):
+        error.show()
+        return
+    command = error.ctx.command_path if error.ctx is not None else "headgate"
+    remedy = f"`{command} --help` shows the arguments and options."
+    complain(error.format_message(), ExitCode.USAGE, {"remedy": remedy})
+
 
 app = typer.Typer(
     cls=HeadgateGroup,
@@ -112,20 +149,31 @@ def run() -> None:
     # What modules create stays until the end. The default threshold examines it again and again.
     gc.set_threshold(50_000, 50, 50)
     prepare_streams()
+    use_json(asks_for_json(sys.argv[1:]))
+    try:
+        _run()
+    except KeyboardInterrupt:
+        end_by_signal(ExitCode.INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)
+    except SystemExit as end:
+        if end.code in SIGNALS:
+            end_by_signal(ExitCode(end.code))
+        raise
+
+
+def _run() -> None:
     if word := undecodable_word():
         encoding = sys.getfilesystemencoding()
-        typer.echo(f"headgate: {word} is not valid in the encoding {encoding}. Write it in this"
-                   " encoding, or rename the file.", err=True)  # fmt: skip
-        sys.exit(ExitCode.USAGE)
+        stop_process(f"{word} is not valid in the encoding {encoding}. Write it in this"
+                     " encoding, or rename the file.", ExitCode.USAGE)  # fmt: skip
     try:
         app()
     except OSError as error:
         if error.errno not in UNWRITABLE or error.filename is not None:
             raise
         discard_output()
-        typer.echo(f"headgate: the output cannot be written: {error.strerror}. The command may have"
-                   " been executed; check the result before you repeat it.", err=True)  # fmt: skip
-        sys.exit(ExitCode.ERROR)
+        text = f"the output cannot be written: {error.strerror}. The command may have been executed"
+        stop_process(f"{text}; check the result before you repeat it.", ExitCode.ERROR)
     except ModuleNotFoundError as error:
         from importlib.util import find_spec
         from itertools import takewhile
@@ -133,14 +181,17 @@ def run() -> None:
         of_server = (error.name or "").split(".")[0] in SERVER_PACKAGES
         if not of_server or find_spec("hub.program") is not None:
             raise
-        from hub.cli.context import complain
-
         command = " ".join(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
-        complain(
+        stop_process(
             f"`headgate {command}` needs the server, which headgate-cli does not contain. Install"
-            " it in place of headgate-cli: `pipx install headgate`."
+            " it in place of headgate-cli: `pipx install headgate`.",
+            ExitCode.ERROR,
         )
-        sys.exit(ExitCode.ERROR)
+
+
+def stop_process(message: str, code: ExitCode) -> NoReturn:
+    complain(message, code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

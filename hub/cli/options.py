@@ -13,11 +13,17 @@ import typer
 from engine.hooks.durations import parse_duration
 from headgate.connection import PROJECT, URL
 from hub.cli.completion import complete_contexts, complete_stacks
+from hub.cli.messages import FOR_PROGRAMS, use_json
 from hub.cli.printing.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
 
 
 class OptionGroup:
     """Options that several commands share, as a dataclass; see `with_options`."""
+
+    @property
+    def messages_as_json(self) -> bool:
+        """Whether programs read the messages of the command."""
+        return False
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -34,6 +40,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_groups(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        use_json(any(values[name].messages_as_json for name in groups))
         command(**values)
 
     keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *options)]
@@ -119,13 +126,17 @@ class PrintOptions(OptionGroup):
     as_json: AsJson = False
 
     @property
-    def format(self) -> ResultFormat:
+    def messages_as_json(self) -> bool:
+        return self.as_json or self.output.kind in FOR_PROGRAMS
+
+    def __post_init__(self) -> None:
         """Raises typer's usage error."""
-        if not self.as_json:
-            return self.output
-        if self.output not in (TABLE, JSON):
+        if self.as_json and self.output not in (TABLE, JSON):
             raise typer.BadParameter("use either --json or --output")
-        return JSON
+
+    @property
+    def format(self) -> ResultFormat:
+        return JSON if self.as_json else self.output
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +190,10 @@ class JsonServerOptions(ConnectionOptions):
     """The options of commands that call the API, and whose -o has another meaning."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+    @property
+    def messages_as_json(self) -> bool:
+        return self.as_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Commands that destroy something ask on a terminal, and are refused elsewhere without --yes."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_question_ends_with_ctrl_c_and_changes_nothing(server: ServerProcess) 
     with terminal("stack", "delete", "interrupted", server=server) as user:
         user.read_until("[y/N]")
         user.interrupt()
-        assert "nothing was changed" in user.wait(1)
+        assert "headgate: interrupted; nothing was changed" in user.wait(-signal.SIGINT)
     assert headgate(server, "stack", "show", "interrupted")
 
 

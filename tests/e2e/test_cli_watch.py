@@ -12,6 +12,8 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
+import pytest
+
 from tests.support.command_line import (
     ENVIRONMENT,
     TEMPLATE,
@@ -92,7 +94,58 @@ def test_events_are_followed_until_interrupted(server: ServerProcess) -> None:
         assert "stack.update." in following.stdout.readline()
         following.send_signal(signal.SIGINT)
         _, complaint = following.communicate(timeout=60)
-    assert following.returncode == 1 and complaint.startswith("headgate: interrupted")
+    assert following.returncode == -signal.SIGINT
+    assert complaint == (
+        "headgate: interrupted; the server keeps all events. `headgate events tail` lists them\n"
+    )
+
+
+def test_ctrl_c_ends_a_wait_but_not_the_action(server: ServerProcess) -> None:
+    create = ("stack", "create", "left", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait", "-o", "json")
+    pipes = {"stdout": PIPE, "stderr": PIPE}
+    with running_command(*create, server=server, **pipes) as waiting:
+        assert waiting.stderr is not None
+        progress = json.loads(waiting.stderr.readline())["progress"]["message"]
+        assert "waiting for approval (1): app at pre-create" in progress
+        waiting.send_signal(signal.SIGINT)
+        out, err = waiting.communicate(timeout=60)
+    assert (waiting.returncode, out) == (-signal.SIGINT, "")
+    assert json.loads(err)["error"] == {
+        "type": "Interrupted",
+        "title": "Interrupted",
+        "message": "interrupted; the create continues on the server. `headgate watch left` follows"
+        " it, `headgate stack stop left` stops it",
+    }
+    headgate(server, "hook", "continue", "left:app")
+    headgate(server, "watch", "left")
+
+
+def test_sigterm_ends_a_command_with_a_message(server: ServerProcess) -> None:
+    create = ("stack", "create", "ended", "-t", TEMPLATE, "-e", ENVIRONMENT)
+    headgate(server, *create, "--until-waiting", code=5)
+    with running_command("watch", "ended", server=server, stdout=PIPE, stderr=PIPE) as watching:
+        assert watching.stdout is not None
+        assert "app waits at pre-create" in watching.stdout.readline()
+        watching.terminate()
+        _, err = watching.communicate(timeout=60)
+    assert watching.returncode == -signal.SIGTERM
+    assert err == (
+        "headgate: interrupted; the action continues on the server. `headgate watch ended` follows"
+        " it again\n"
+    )
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_command_ends_silently_when_nothing_reads_its_output(
+    server: ServerProcess, output: str
+) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    listing = ("type", "list", "-o", output)
+    with running_command(*listing, server=server, stdout=write_end, stderr=PIPE) as command:
+        os.close(write_end)
+        _, err = command.communicate(timeout=60)
+    assert (command.returncode, err) == (-signal.SIGPIPE, "")
 
 
 def until_stream_connected(server: ServerProcess, stack: str) -> None:

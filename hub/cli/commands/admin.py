@@ -19,8 +19,9 @@ import typer
 from hub.cli import options
 from hub.cli.commands import token
 from hub.cli.confirmation import confirm
-from hub.cli.context import print_document, print_result, run_offline, stop
+from hub.cli.context import INTERRUPTED, print_document, print_result, run_offline
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import report_progress, stop
 from hub.cli.options import OfflineOptions, seconds, with_options
 from hub.cli.printing import tables
 from hub.cli.printing.formats import ResultFormat
@@ -116,7 +117,7 @@ def purge(
         facts = [f"  {count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
         facts = ["Records that it deletes:", *facts] if facts else ["There are none now."]
         confirm(f"Delete records that are older than {older_than}?", facts, yes)
-    counts = run_offline(offline, partial(work, dry_run=dry_run))
+    counts = run_offline(offline, partial(work, dry_run=dry_run), interrupted=INTERRUPTED)
     if offline.format.is_document:
         print_document(counts, offline.format)
         return
@@ -151,7 +152,7 @@ def migrate(
                 pending = await schema_upgrade.migrate(url, version=version("headgate"))
         return {"pending": pending, "routines": outdated, "applied": not dry_run}
 
-    result = run_offline(offline, work)
+    result = run_offline(offline, work, interrupted=INTERRUPTED)
     if offline.format.is_document:
         print_document(result, offline.format)
         return
@@ -243,8 +244,8 @@ def rotate_encryption_key(offline: OfflineOptions) -> None:
     """
 
     def report(table: str, rows: int) -> None:
-        if rows and not offline.format.is_document:
-            typer.echo(f"{table}: {rows} rows encrypted", err=True)
+        if rows:
+            report_progress(f"{table}: {rows} rows encrypted")
 
     async def work(settings: "Settings") -> "Rotation":
         # Imported here, because it takes long, and most commands do not need it.
@@ -255,7 +256,7 @@ def rotate_encryption_key(offline: OfflineOptions) -> None:
         async with open_offline(settings.database, keyring=keyring) as conn:
             return await rotate_encryption_key(conn, keyring, report)
 
-    rotation = run_offline(offline, work)
+    rotation = run_offline(offline, work, interrupted=INTERRUPTED)
     print_result(asdict(rotation), offline.format, lambda: styled_text("\n".join(_lines(rotation))))
     raise typer.Exit(ExitCode.COMPLETE if rotation.complete else ExitCode.ERROR)
 

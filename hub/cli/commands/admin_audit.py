@@ -12,8 +12,9 @@ import typer
 from engine.errors import HeadgateError, Unavailable
 from engine.words import uuid_or_none
 from hub.cli.connection.client import is_prefix
-from hub.cli.context import print_result, run_offline, stop
+from hub.cli.context import print_result, run_offline
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import OfflineOptions, with_options
 from hub.cli.printing.renderables import styled_text
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hub.cli.context import print_result, run_offline, stop
+from hub.cli.context import INTERRUPTED, print_result, run_offline
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import report_progress, stop
 from hub.cli.options import OfflineOptions, seconds, with_options
 from hub.cli.printing.renderables import styled_text
 
@@ -42,13 +43,12 @@ def move_project(
     async def work(settings: "Settings") -> Json:
         from hub.cli.commands.project_move import move_project
 
-        def report(line: str) -> None:
-            typer.echo(line, err=True)
-
-        move = await move_project(settings, project, to, undo=undo, wait=limit, report=report)
+        move = await move_project(
+            settings, project, to, undo=undo, wait=limit, report=report_progress
+        )
         cell = move.source if undo else move.target
         return {"project": project, "from": move.source, "to": move.target, "cell": cell}
 
-    result = run_offline(offline, work, of_cells=True)
+    result = run_offline(offline, work, of_cells=True, interrupted=INTERRUPTED)
     text = f"{project} is in the cell {result['cell']}"
     print_result(result, offline.format, lambda: styled_text(text))

@@ -3,6 +3,7 @@ and starts the next one if it still differs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 from engine.words import PENDING_CONVERGE
@@ -11,8 +12,8 @@ from hub.cli.commands.stack_change import POLLS, Outcome, wait_for_action
 from hub.cli.commands.stack_observation import read_drift
 from hub.cli.connection.client import ApiClient, stack_path
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import report_progress
 from hub.cli.options import WaitOptions
-from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.tables import plain
 
 Json = Any
@@ -47,7 +48,7 @@ async def run_rounds(
             return replace(outcome, code=ExitCode.ERROR, message=plain(found["reason"]))
         shown = found["round"]
         text = f"The stack still differs. Round {shown} of {found['rounds']} has started."
-        standard_error().print(plain(text), markup=False, soft_wrap=True)
+        report_progress(plain(text))
         rest = max(end - libraries.asyncio.get_running_loop().time(), 0)
         outcome = await wait_for_action(client, stack["id"], "UPDATE", replace(wait, timeout=rest))
     return outcome
@@ -56,6 +57,10 @@ async def run_rounds(
 async def _until_next(client: ApiClient, stack: Json, number: int) -> Json:
     """The converge when it has ended, or when a round after this one has started; None: another
     change of the stack has begun."""
+    client.interruption = (
+        "interrupted; the converge continues on the server. `headgate stack drift"
+        f" {quote(stack['stack_name'])}` shows its state"
+    )
     polls = 0
     while True:
         converge = (await read_drift(client, stack))["converge"]

@@ -29,7 +29,9 @@ from headgate.connection import PROJECT
 from headgate.errors import RequestError
 from headgate.signatures import is_signed
 from hub.cli.connection.client import ApiClient
+from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.template_bodies import template_body
+from hub.cli.signals import EndedBySignal, run_until_signal
 
 Json = Any
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -60,10 +62,10 @@ def run(instead: Callable[[ApiClient, str], Awaitable[None]] | None = None) -> i
     folder = Path(tempfile.mkdtemp(prefix="headgate-demo-"))
     folder.chmod(0o711)  # if root starts the demo, the database runs as another account
     try:
-        asyncio.run(_demo(folder, instead))
-    except KeyboardInterrupt:
+        run_until_signal(lambda: _demo(folder, instead))
+    except EndedBySignal as end:
         out.print("\nInterrupted; everything was removed.")
-        return 0
+        return end.code if instead is None else ExitCode.COMPLETE
     except (CheckFailed, RequestError, TimeoutError) as error:
         out.print(f"\n[bold red]Check failed:[/] {str(error) or 'a step took too long'}")
         log = folder / "server.log"

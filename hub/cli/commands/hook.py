@@ -21,10 +21,11 @@ from hub.cli.connection.client import (
     read_pages,
     select_stack,
 )
-from hub.cli.context import ask, print_result, stop
+from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
 from hub.cli.inputs.request_bodies import yaml_values
+from hub.cli.messages import stop
 from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.consoles import standard_error
@@ -401,7 +402,14 @@ def _answer_all(
     )
 
     async def work(client: ApiClient) -> list[Json]:
-        return [await _signal(client, hook, body) for hook in hooks]
+        answered: list[Json] = []
+        for hook in hooks:
+            answered.append(await _signal(client, hook, body))
+            client.interruption = (
+                f"interrupted after {len(answered)} of {format_count(len(hooks), 'answer')};"
+                " `headgate hook list` shows the hooks that still wait"
+            )
+        return answered
 
     answered = ask(server, work)
     rows = [{**output.hook_row(one), "error": one.get("error", "")} for one in answered]

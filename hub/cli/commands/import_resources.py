@@ -9,9 +9,10 @@ import typer
 from engine.errors import HeadgateError
 from headgate.connection import url_path
 from hub.cli.connection.client import ApiClient
-from hub.cli.context import ask, complain, print_document
+from hub.cli.context import ask, print_document
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError, read_text
+from hub.cli.messages import warn
 from hub.cli.options import ServerOptions, with_options
 
 Json = Any
@@ -49,7 +50,7 @@ def import_(
     else:
         typer.echo(read["template"], nl=False)
     for line in problems(read):
-        complain(line)
+        warn({"message": line}, f"headgate: {line}")
     if read["findings"]:
         raise typer.Exit(ExitCode.ERROR)
 

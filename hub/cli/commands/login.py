@@ -21,10 +21,12 @@ from hub.cli.connection.saved_contexts import (
     read_contexts,
     write_contexts,
 )
-from hub.cli.context import ask_with, chosen_connection, complain, print_result, stop
+from hub.cli.context import ask_with, chosen_connection, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import note, stop
 from hub.cli.options import ConnectionOptions, PrintOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.signals import code_of_abort
 
 Json = Any
 app = typer.Typer()
@@ -94,7 +96,7 @@ def _end_replaced_login(context: SavedContext) -> None:
         except (RequestError, TimeoutError) as error:
             if not (isinstance(error, RequestError) and error.status == 401):
                 reason = str(error) or f"no response within {_END_TIME:g} s"
-                complain(
+                note(
                     f"the login that this one replaces stays valid until {context.expires_at}:"
                     f" {reason}"
                 )
@@ -187,8 +189,8 @@ def read_token() -> str:
         try:
             text = typer.prompt("Token (empty if the server needs none)", default="",
                                 hide_input=True, show_default=False, err=True)  # fmt: skip
-        except typer.Abort:
-            stop("nothing was saved", ExitCode.ERROR)
+        except typer.Abort as abort:
+            stop("nothing was saved", code_of_abort(abort))
     else:
         text = sys.stdin.readline()
     token = str(text).strip()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.main
 
-from hub.cli.context import stop
 from hub.cli.examples import EXAMPLES
 from hub.cli.exit_codes import MEANING, ExitCode
+from hub.cli.messages import stop
 
 if TYPE_CHECKING:
     from typer._click import Command, Context

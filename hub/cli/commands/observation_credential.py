@@ -9,8 +9,9 @@ import typer
 from headgate.connection import url_path
 from hub.cli import options
 from hub.cli.confirmation import confirm
-from hub.cli.context import ask, print_result, stop
+from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import ConnectionOptions, ServerOptions, with_options
 from hub.cli.printing import output
 from hub.cli.printing.formats import ResultFormat

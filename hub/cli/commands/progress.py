@@ -12,7 +12,7 @@ from headgate.errors import RequestError
 from hub.cli import libraries
 from hub.cli.commands.watch import MAX_SHARE, TICK, WatchedStack
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
-from hub.cli.context import complain
+from hub.cli.messages import report_progress
 from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.output import label
 
@@ -55,7 +55,7 @@ async def _print_lines(client: ApiClient, stack_id: str) -> None:
         await libraries.asyncio.sleep(LINE_SECONDS)
         state = await _read(client, stack_id)
         if state is not None and (line := progress_line(state)) != shown:
-            complain(line)
+            report_progress(line)
             shown = line
 
 

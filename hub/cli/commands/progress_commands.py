@@ -8,8 +8,9 @@ from hub.cli import options
 from hub.cli.commands import graph
 from hub.cli.completion import complete_stacks
 from hub.cli.connection.client import ApiClient, find_stack, read_waiting_hooks, stack_path
-from hub.cli.context import ask, ask_stack, print_result, stop
+from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import FormatKind, ResultFormat

@@ -26,8 +26,10 @@ from headgate.errors import RequestError
 from hub.auth.login_secrets import LoginSecrets, new_login_secrets
 from hub.cli.connection.client import ApiClient
 from hub.cli.connection.connections import ResolvedConnection
-from hub.cli.context import ask_with, stop
+from hub.cli.context import ask_with
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
+from hub.cli.signals import code_of_abort
 
 Json = Any
 Result = TypeVar("Result")
@@ -120,8 +122,8 @@ def read_code() -> str:
     if sys.stdin.isatty():
         try:
             text = str(typer.prompt("Code from the browser", err=True))
-        except typer.Abort:
-            stop("interrupted; nothing was saved", ExitCode.ERROR)
+        except typer.Abort as abort:
+            stop("nothing was saved", code_of_abort(abort))
     else:
         text = sys.stdin.readline()
     if not text.strip():

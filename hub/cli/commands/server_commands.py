@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from hub.cli.context import stop
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 
 ROLES = ("api", "engine", "dispatch", "purge")
 app = typer.Typer()

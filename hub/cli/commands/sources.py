@@ -1,6 +1,6 @@
 """The template and the environments of a command: names of files in errors, and warnings."""
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from engine.errors import ENVIRONMENT, TEMPLATE
 from headgate.errors import RequestError, findings_text
 from hub.cli.inputs.files import shown_path
 from hub.cli.inputs.request_bodies import merge_bodies
-from hub.cli.printing.consoles import standard_error
+from hub.cli.messages import warn
 from hub.cli.printing.tables import plain
 
 Json = Any
@@ -52,27 +52,42 @@ class Sources:
             self._print_warnings(error.document)
             if not error.findings:
                 raise
-            text = findings_text(error.findings, self.names)
-            raise RequestError(
-                error.status, text, error.code, error.findings, error.document
-            ) from None
+            raise _with_file_names(error, self.names) from None
         self._print_warnings(document)
         return document
 
     def _print_warnings(self, document: Mapping[str, Json]) -> None:
-        for line in warning_lines(document, self.names):
-            standard_error().print(line, markup=False, soft_wrap=True)
+        for one in named_warnings(document, self.names):
+            warn(one, warning_text(one))
 
 
-def warning_lines(document: Mapping[str, Json], names: Mapping[str, str]) -> Iterator[str]:
-    """For each warning of a response a line with its position or place, its message and its code,
-    and the quoted line of the text."""
-    for one in warnings_of(document):
-        file = names.get(one["file"], one["file"])
-        where = f"{file}:{one['line']}:{one['column']}" if one["line"] else one["path"]
-        message = " ".join(f"{where}: {one['message']} ({one['code']})".split())
-        yield f"headgate: warning: {plain(message)}"
-        yield from (f"    {plain(line)}" for line in (one.get("quote") or "").splitlines())
+def _with_file_names(error: RequestError, names: Mapping[str, str]) -> RequestError:
+    """The error with the files of the user in place of the names that the server has for them."""
+    findings = [_with_file_name(one, names) for one in error.findings]
+    text = findings_text(findings, {})
+    named = RequestError(error.status, text, error.code, findings, error.document)
+    named.request_id = error.request_id
+    return named
+
+
+def _with_file_name(document: Mapping[str, Json], names: Mapping[str, str]) -> Json:
+    file = document.get("file")
+    return {**document, "file": names.get(file, file)} if file else document
+
+
+def named_warnings(document: Mapping[str, Json], names: Mapping[str, str]) -> list[Json]:
+    """The warnings of a response, with the files of the user."""
+    return [_with_file_name(one, names) for one in warnings_of(document)]
+
+
+def warning_text(warning: Mapping[str, Json]) -> str:
+    """A line with the position or place of a warning, its message and its code, and the quoted line
+    of the text."""
+    line, file = warning["line"], warning["file"]
+    where = f"{file}:{line}:{warning['column']}" if line else warning["path"]
+    message = " ".join(f"{where}: {warning['message']} ({warning['code']})".split())
+    quote = (f"    {plain(each)}" for each in (warning.get("quote") or "").splitlines())
+    return "\n".join([f"headgate: warning: {plain(message)}", *quote])
 
 
 def warnings_of(document: Mapping[str, Json]) -> Sequence[Json]:

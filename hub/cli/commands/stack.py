@@ -22,11 +22,12 @@ from hub.cli.connection.client import (
     read_waiting_hooks,
     stack_path,
 )
-from hub.cli.context import ask, ask_stack, print_result, stop
+from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
 from hub.cli.inputs.request_bodies import parameters
+from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, WaitOptions, newest, with_options
 from hub.cli.printing import output, plan_output, tables
 from hub.cli.printing.renderables import group

@@ -8,10 +8,11 @@ import typer
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, ask_stack, print_result, stop
+from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
+from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.renderables import group, styled_text

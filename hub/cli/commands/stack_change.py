@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any, NoReturn
 
 import typer
@@ -17,8 +18,9 @@ from hub.cli.connection.client import (
     read_waiting_hooks,
     stack_path,
 )
-from hub.cli.context import ask, complain, print_result
+from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode, of_status
+from hub.cli.messages import complain
 from hub.cli.options import ServerOptions, WaitOptions
 from hub.cli.printing import output
 from hub.cli.printing.formats import ResultFormat
@@ -66,7 +68,7 @@ def finish(outcome: Outcome, result_format: ResultFormat) -> NoReturn:
 
 def exit_with(outcome: Outcome) -> NoReturn:
     if outcome.message:
-        complain(outcome.message)
+        complain(outcome.message, outcome.code)
     raise typer.Exit(outcome.code)
 
 
@@ -91,6 +93,7 @@ async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions
     polls = 0
     while True:
         stack = await _read_stack(client, stack_id, action, outputs=False)
+        client.interruption = interrupted_wait(stack, action)
         outcome = end_of_action(stack, action)
         if outcome is not None:
             return outcome
@@ -114,6 +117,15 @@ async def _read_stack(client: ApiClient, stack_id: str, action: str, outputs: bo
         if error.status == 404 and action == "DELETE":  # the deleted stack is already purged
             return {"id": stack_id, "stack_status": "DELETE_COMPLETE"}
         raise
+
+
+def interrupted_wait(stack: Mapping[str, Json], action: str) -> str:
+    """The message of a command that is interrupted while it waits for an action. Pure."""
+    name = quote(stack.get("stack_name") or stack["id"])
+    return (
+        f"interrupted; the {action.lower()} continues on the server. `headgate watch {name}`"
+        f" follows it, `headgate stack stop {name}` stops it"
+    )
 
 
 def end_of_action(stack: Mapping[str, Json], action: str) -> Outcome | None:

@@ -14,9 +14,10 @@ from hub.cli.commands import converge_rounds, stack_change
 from hub.cli.commands.stack_change import Outcome
 from hub.cli.commands.stack_observation import read_drift, request_observation, wait_until_observed
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, ask_stack, print_result, stop
+from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
+from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.printing import output, plan_output, tables
 from hub.cli.printing.formats import format_json

@@ -13,10 +13,11 @@ from hub.cli.commands import stack_change
 from hub.cli.commands.stack_change import Outcome, wait_for_action
 from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, call_stack, find_stack, stack_path
-from hub.cli.context import ask, complain
+from hub.cli.context import ask
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError, read_text
 from hub.cli.inputs.request_bodies import parameters
+from hub.cli.messages import note
 from hub.cli.options import JsonServerOptions, ServerOptions, WaitOptions, with_options
 from hub.cli.printing.formats import format_json
 
@@ -118,7 +119,7 @@ async def abandon_stack(client: ApiClient, stack: Json, output: Path | None, as_
             if error.status:
                 file.discard()
             else:
-                complain(
+                note(
                     "the connection failed, and the stack may have been abandoned; keep this export"
                 )
                 file.print(document, as_json)

@@ -1,5 +1,6 @@
 """Observations of a stack that commands wait for."""
 
+from shlex import quote
 from typing import Any
 
 from hub.cli import libraries
@@ -19,6 +20,10 @@ async def request_observation(client: ApiClient, stack: Json) -> None:
 
 async def wait_until_observed(client: ApiClient, stack: Json) -> Json:
     """The drift when no requested observation is under way. The caller limits the time."""
+    client.interruption = (
+        "interrupted; the observation continues on the server. `headgate stack drift"
+        f" {quote(stack['stack_name'])}` shows its result"
+    )
     polls = 0
     while (drift := await read_drift(client, stack))["observing"]:
         polls += 1

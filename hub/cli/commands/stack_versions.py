@@ -10,8 +10,9 @@ import typer
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, print_document, print_renderable, print_result, stop
+from hub.cli.context import ask, print_document, print_renderable, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.formats import format_yaml

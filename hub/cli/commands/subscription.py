@@ -11,8 +11,9 @@ from hub.cli import options
 from hub.cli.completion import complete_subscriptions
 from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, find_subscription, whole_id
-from hub.cli.context import ask, print_result, stop
+from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options
 from hub.cli.printing import output, tables
 

@@ -11,10 +11,11 @@ from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.commands.sources import Sources, warnings_of
 from hub.cli.connection.client import ApiClient
-from hub.cli.context import ask, print_result, stop
+from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
+from hub.cli.messages import stop, use_json
 from hub.cli.options import JsonServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import JSON, TABLE, format_json
@@ -72,6 +73,7 @@ def validate(
 ) -> None:
     """Validate a template: list all errors, or its parameters if there are none."""
     path = _only_template(file, template)
+    use_json(server.as_json or report_format == OutputFormat.JSON)
     if server.as_json and report_format != OutputFormat.TEXT:
         stop("use either --json or --output", ExitCode.USAGE)
     sources = Sources(path, environment)

@@ -10,8 +10,9 @@ from hub.auth.roles import Role
 from hub.cli import options
 from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, select_by_id
-from hub.cli.context import ask, print_result, stop
+from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import ConnectionOptions, ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import ResultFormat

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,8 +15,8 @@ from headgate.connection import StreamedEvent
 from headgate.errors import RequestError
 from hub.cli import libraries
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
-from hub.cli.context import complain
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import note
 from hub.cli.printing import output, tables
 from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.renderables import assemble_text, group, styled_text
@@ -206,6 +207,10 @@ class _Position:
 async def watch(client: ApiClient, name: str, as_json: bool) -> ExitCode:
     """Show the stack until its action ends; return the exit code."""
     stack = await find_stack(client, name)
+    client.interruption = (
+        "interrupted; the action continues on the server. `headgate watch"
+        f" {quote(stack['stack_name'])}` follows it again"
+    )
     view: _LineView | _LiveView = (
         _LiveView() if standard_output().is_terminal and not as_json else _LineView(as_json)
     )
@@ -322,7 +327,7 @@ class _LineView:
 
     def show_disconnected(self, first: bool) -> None:
         if first:
-            complain(DISCONNECTED)
+            note(DISCONNECTED)
 
 
 class _LiveView:
@@ -361,6 +366,10 @@ class _LiveView:
 async def follow(client: ApiClient, name: str, as_json: bool) -> None:
     """Print new events of a stack until interrupted."""
     stack = await find_stack(client, name)
+    client.interruption = (
+        "interrupted; the server keeps all events. `headgate events"
+        f" {quote(stack['stack_name'])}` lists them"
+    )
     position = _Position()
     while True:
         try:

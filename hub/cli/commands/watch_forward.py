@@ -18,8 +18,8 @@ from headgate.errors import RequestError
 from headgate.listener.notification import WAITING
 from hub.cli.commands.watch import MAX_RETRIES, RETRY_SECONDS, print_line
 from hub.cli.connection.client import ApiClient, find_stack
-from hub.cli.context import stop
 from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.printing import output
 
 Json = Any
@@ -46,6 +46,7 @@ async def forward(client: ApiClient, target: str, name: str | None, secret: str)
     """Forward new events, one after the other, until interrupted. name: of a stack; None: all.
     secret: signs the requests, if there is one."""
     query = {"stack": (await find_stack(client, name))["id"]} if name else {}
+    client.interruption = "interrupted; later events are not forwarded"
     timeout = aiohttp.ClientTimeout(total=TIMEOUT)
     last, failures = "", 0
     async with aiohttp.ClientSession(timeout=timeout) as session:

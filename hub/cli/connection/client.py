@@ -10,6 +10,10 @@ from headgate.connection import PAGE_SIZE, ApiConnection, Query, url_path
 from headgate.errors import RequestError
 
 Json = Any
+#: The message of a command that was interrupted after it had sent a request.
+INTERRUPTED_CHANGE = (
+    "interrupted; the server may have carried out the request. Check before you repeat it"
+)
 #: Characters of a complete ID.
 ID_LENGTH = 36
 #: The beginning of an ID that is long enough to be looked for.
@@ -21,10 +25,27 @@ _PREFIX = re.compile(
 
 
 class ApiClient(ApiConnection):
-    """An async context manager for one server and project."""
+    """An async context manager for one server and project.
+
+    interruption: the message of a command that is interrupted now: what continues on the server.
+    """
 
     unreachable_remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
     credential_remedy = "Log in with `headgate login`, or set HEADGATE_TOKEN to a token."
+    interruption = "interrupted"
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json = None,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Json:
+        if method != "GET":
+            self.interruption = INTERRUPTED_CHANGE
+        return await super().call(method, path, body=body, query=query, headers=headers)
 
 
 async def call_stack(

@@ -23,7 +23,7 @@ def test_the_code_of_a_status(status: str, code: ExitCode | None) -> None:
 def test_exit_codes_do_not_change() -> None:
     assert {code.name: code.value for code in ExitCode} == {
         "COMPLETE": 0, "ERROR": 1, "USAGE": 2, "FAILED": 3, "STOPPED": 4, "WAITING": 5,
-        "TIMED_OUT": 6,
+        "TIMED_OUT": 6, "INTERRUPTED": 130, "BROKEN_PIPE": 141, "TERMINATED": 143,
     }  # fmt: skip
     assert set(MEANING) == set(ExitCode)
     assert all(f"{code.value} {MEANING[code]}" in epilog() for code in ExitCode)

@@ -8,8 +8,9 @@ import typer
 from rich.console import Console, RenderableType
 
 from headgate.errors import response_error
-from hub.cli.context import COMMANDS_OF_ROUTES, complain, error_text, print_renderable
+from hub.cli.context import COMMANDS_OF_ROUTES, error_text, print_renderable
 from hub.cli.main import app
+from hub.cli.messages import complain
 from hub.cli.printing import output
 from hub.cli.printing.tables import UNLIMITED, plain
 

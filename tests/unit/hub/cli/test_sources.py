@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import RequestError
-from hub.cli.commands.sources import Sources, warning_lines
+from hub.cli.commands.sources import Sources, named_warnings, warning_text
 from hub.cli.inputs.documents import parse
 from hub.cli.inputs.files import InputError
 from tests.support.program import Json
@@ -26,13 +26,14 @@ def test_each_warning_has_its_position_and_the_quoted_line(inside: bool) -> None
     ]
     found = {"warnings": [WARNING, *others]}
     end = "Twice. Remove\ufffd one. (DuplicateKey)"
-    assert list(warning_lines({"stack": found} if inside else found, SOURCES.names)) == [
+    named = named_warnings({"stack": found} if inside else found, SOURCES.names)
+    assert [warning_text(one) for one in named] == [
         f"headgate: warning: {where}: {end}"
         for where in ("site/web.yaml:4:3", "env.yaml:1:3", "in.yaml:4:3", "a.b")
     ]
-    quoted = {"warnings": [{**WARNING, "quote": "  a: \x1b1\n  ^"}]}
-    assert list(warning_lines(quoted, {}))[1:] == ["      a: \ufffd1", "      ^"]
-    assert list(warning_lines({"stack": {}}, {})) == list(warning_lines({}, {})) == []
+    quoted = warning_text({**WARNING, "quote": "  a: \x1b1\n  ^"})
+    assert quoted.splitlines()[1:] == ["      a: \ufffd1", "      ^"]
+    assert named_warnings({"stack": {}}, {}) == named_warnings({}, {}) == []
 
 
 async def test_an_error_has_the_name_of_the_file_and_the_line() -> None:
