@@ -287,6 +287,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
     Of very many names, only those of similar length are compared.
     """
+    folded = name.casefold()
+    if same := next((one for one in known if one.casefold() == folded), ""):
+        return f'Did you mean "{same}"?'
     if sum(map(len, known)) * len(name) + COST_OF_COMPARISON * len(known) > MAX_COMPARISONS:
         known = sorted(known, key=lambda one: abs(len(one) - len(name)))
         sums = accumulate(len(one) * len(name) + COST_OF_COMPARISON for one in known)

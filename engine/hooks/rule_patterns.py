@@ -12,7 +12,7 @@ from engine.hooks.rule import decode_rule
 from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import is_glob, matches_glob
 from engine.hot.syntax.keyed_names import base_name, possible_names
-from engine.words import Json
+from engine.words import STACK_POINTS, Json
 
 #: Resource names, each with the tree of its nested stack; None: that is not known yet.
 Tree = Mapping[str, "Tree | None"]
@@ -50,6 +50,20 @@ def check_patterns(
             more = "Other breakpoint patterns match no resource either."
             warnings[Finding("", more, "", UNMATCHED)] = None
     return list(warnings)
+
+
+def check_cleared(cleared_breakpoints: Sequence[str], known: Tree) -> list[Finding]:
+    """Return warnings for breakpoints to skip that are at no resource."""
+    warnings = []
+    for number, text in enumerate(cleared_breakpoints[:MAX_WARNINGS]):
+        name, colon, point = text.rpartition(":")
+        pattern = name if colon else text
+        everywhere = pattern in ("", "*") or (point if colon else text) in STACK_POINTS
+        if not everywhere and pattern not in known and not reaches(pattern, known):
+            reason = f'"{pattern}" matches no resource, so no breakpoint is skipped'
+            remedy = nearest_place(pattern, known)
+            warnings.append(Finding(f"hooks.clear[{number}]", reason, remedy, UNMATCHED))
+    return warnings
 
 
 def reaches(pattern: str, known: Tree) -> bool:

@@ -24,7 +24,7 @@ from engine.hooks.rule import (
 from engine.hot.environment.environment import HookDeclaration
 from engine.hot.functions.function import FunctionError
 from engine.hot.schema.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
-from engine.hot.syntax.globs import check_globs
+from engine.hot.syntax.globs import check_globs, is_glob
 from engine.words import CONFIRM, DRIFT, REPEATED, STACK_POINTS, Json, Mode, OnTimeout, Point
 
 #: Keys of a rule besides ``at``, its resources.
@@ -106,6 +106,10 @@ class Reader:
         """Check the patterns of breakpoints to skip."""
         texts = [(f"{place}[{number}]", text) for number, text in enumerate(cleared_breakpoints)]
         check_globs(texts, "resources", place, self.findings)
+        for here, text in texts:
+            _, colon, point = text.rpartition(":")
+            if colon and not is_glob(point):
+                self._point(point, here)
 
     def read_requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
         """Read rules of a request: maps with ``at``, or texts ``resource:point``."""

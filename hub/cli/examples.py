@@ -1,5 +1,6 @@
 """Examples in the help of each command."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -167,11 +168,62 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Commands that a user can take for each other.
+SEE_ALSO: Mapping[str, tuple[str, ...]] = {
+    "events": ("watch", "stack decisions", "stack history"),
+    "graph": ("why", "watch"),
+    "hook continue": ("hook run", "hook step", "stack resume"),
+    "hook history": ("stack decisions",),
+    "hook list": ("why",),
+    "hook reject": ("stack stop", "stack cancel"),
+    "quota": ("usage",),
+    "resource show": ("stack show", "why"),
+    "stack cancel": ("stack stop",),
+    "stack check": ("stack observe",),
+    "stack decisions": ("hook history", "events"),
+    "stack drift": ("stack observe", "stack converge"),
+    "stack history": ("events", "stack decisions"),
+    "stack observe": ("stack drift", "stack check"),
+    "stack resume": ("hook continue",),
+    "stack show": ("why", "watch", "events", "resource list"),
+    "stack stop": ("stack cancel", "hook reject"),
+    "template validate": ("stack create", "stack update"),
+    "token create": ("admin create-token", "login"),
+    "admin create-token": ("token create",),
+    "usage": ("quota",),
+    "watch": ("why", "events"),
+    "why": ("watch", "graph", "hook list"),
+}
+#: What other tools call a command.
+SYNONYMS: Mapping[str, str] = {
+    "apply": "stack update",
+    "approve": "hook continue",
+    "deny": "hook reject",
+    "destroy": "stack delete",
+    "logs": "events",
+    "plan": "stack update --dry-run",
+    "status": "stack show",
+}
+#: Commands that a message names.
+MAX_SUGGESTED = 4
+
+
+def suggest_command(word: str) -> str:
+    """``Did you mean `headgate events`?`` for a command of another group; empty: there is none."""
+    found = [path for path in EXAMPLES if path.rpartition(" ")[2] == word]
+    found = sorted(found, key=lambda path: path.count(" "))[:MAX_SUGGESTED]
+    found = found or [one for one in (SYNONYMS.get(word),) if one]
+    commands = " or ".join(f"`headgate {path}`" for path in found)
+    return f"Did you mean {commands}?" if commands else ""
+
+
 def add_examples(command: "Command", path: str) -> None:
     """Append the examples to the help of a command and of all commands below it. path: its name."""
     if path in EXAMPLES:
         lines = [f"  headgate {one}" for one in EXAMPLES[path]]
+        others = ", ".join(f"headgate {one}" for one in SEE_ALSO.get(path, ()))
         # The first character keeps the line breaks.
         command.epilog = "\n".join(["\b", "Examples:", *lines])
+        command.epilog += f"\n\nSee also: {others}." if others else ""
     for name, below in getattr(command, "commands", {}).items():
         add_examples(below, f"{path} {name}")

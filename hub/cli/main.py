@@ -4,6 +4,7 @@ This module loads no command; see hub/cli/lazy_commands.py.
 """
 
 import gc
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NoReturn
@@ -68,6 +69,10 @@ COMMANDS: Mapping[str, CommandSource] = {
 }
 
 
+#: The beginning of the message about an unknown command.
+_NO_COMMAND = re.compile(r"No such command '([^']*)'\.")
+
+
 class HeadgateGroup(LazyGroup):
     sources = COMMANDS
 
@@ -98,6 +103,11 @@ class HeadgateGroup(LazyGroup):
 
 
 def _show_usage_error(error: UsageError) -> None:
+    if unknown := _NO_COMMAND.match(error.message):
+        from hub.cli.examples import suggest_command
+
+        if near := suggest_command(unknown[1]):
+            error.message = f"{unknown[0]} {near}"
     if not is_json() or isinstance(error, NoArgsIsHelpError):
         error.show()
         return

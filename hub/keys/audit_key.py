@@ -118,23 +118,27 @@ def checkpoint_exporter(path: Path) -> Callable[[Sequence[Checkpoint]], None]:
     return export
 
 
-def read_checkpoints(paths: Iterable[Path]) -> list[Checkpoint]:
-    """The checkpoints of these files, by project and number. Raises Unavailable.
+def read_checkpoints(path: Path) -> list[Checkpoint]:
+    """The checkpoints of a file. Raises Unavailable.
 
     Skips a line that a crash left incomplete. The line is repeated after it; otherwise, the check
     of the next checkpoint fails.
     """
-    found: dict[str, Checkpoint] = {}
-    for path in paths:
-        try:
-            lines = path.read_text(errors="replace").splitlines()
-        except OSError as error:
-            reason = f"cannot read {path}: {error.strerror}"
-            raise Unavailable(
-                reason, place="--signed", remedy="Name a file of signed checkpoints."
-            ) from error
-        for line in lines:
-            with suppress(ValueError):
-                one = from_document(json.loads(line))
-                found[one.signature] = one
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError as error:
+        reason = f"cannot read {path}: {error.strerror}"
+        raise Unavailable(
+            reason, place="--signed", remedy="Name a file of signed checkpoints."
+        ) from error
+    found = []
+    for line in lines:
+        with suppress(ValueError):
+            found.append(from_document(json.loads(line)))
+    return found
+
+
+def merge_checkpoints(files: Iterable[Iterable[Checkpoint]]) -> list[Checkpoint]:
+    """Each checkpoint of these files once, by project and number."""
+    found = {one.signature: one for file in files for one in file}
     return sorted(found.values(), key=lambda one: (one.project, one.number))

@@ -58,7 +58,7 @@ from engine.store.stacks.stack_lists import (
     list_stacks,
 )
 from engine.store.stacks.stack_overview import Overview, OverviewFilter, read_overview
-from engine.store.stacks.stack_search import read_neighbours
+from engine.store.stacks.stack_search import read_similar
 from engine.store.traversals import graphs
 from engine.types.registry import TypeRegistry
 from engine.words import Json, uuid_or_none
@@ -101,7 +101,7 @@ class Reads:
             if found is not None:
                 return found
             by_name = stack_id is None
-            known = await read_neighbours(conn, project, name_or_id) if by_name else ()
+            known = await read_similar(conn, project, name_or_id) if by_name else ()
         raise no_stack(name_or_id, known)
 
     async def ids_with_prefix(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import Finding, Findings, Invalid, as_errors
+from engine.errors import Finding, Findings, Invalid, as_errors, one_of
 from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import declarations_of_parent
@@ -308,6 +308,13 @@ def warnings_of(
     found before."""
     found = Findings()
     found.warn_all(request.warnings)
+    declared = parsed.template.parameters
+    for name in request.clear_parameters:
+        if name not in declared:
+            reason = f'"{name}" is not a parameter of the template'
+            found.warn(
+                "clear_parameters", reason, one_of(name, [*declared], "Parameters"), "NoEffect"
+            )
     if definition is None:
         found.warn_all((*parsed.template.warnings, *parsed.environment.warnings, *early))
     else:

@@ -4,14 +4,14 @@ Resources of nested stacks from template files are known before those stacks exi
 templates that a type generates are not.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from engine.errors import Finding, Findings, NotFound
 from engine.hooks.operator import always
 from engine.hooks.rule import HookLimits
-from engine.hooks.rule_patterns import LEAF, Tree, check_patterns
+from engine.hooks.rule_patterns import LEAF, Tree, check_cleared, check_patterns
 from engine.hooks.rule_reader import Reader
 from engine.hot.definition.model import NestedStackDefinition, StackDefinition
 from engine.hot.language.versions import VERSIONS
@@ -30,18 +30,20 @@ def check_rules(
     existing: Iterable[tuple[str, str]],
     registry: TypeRegistry,
     limits: HookLimits,
+    cleared_breakpoints: Sequence[str] = (),
 ) -> list[Finding]:
-    """Warnings about short rules that match no resource. Raises Invalid for other wrong rules, also
-    in nested templates. existing: (path, type) of the existing resources."""
+    """Warnings about short rules, and about breakpoints to skip, that match no resource. Raises
+    Invalid for other wrong rules, also in nested templates. existing: (path, type) of the existing
+    resources."""
     findings = Findings()
-    if not blueprint.has_rules and not blueprint.definition.nested:
+    if not (blueprint.has_rules or blueprint.definition.nested or cleared_breakpoints):
         return []
     lookup = subtree_lookup(registry)
     rules = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
     known = merge_trees(
         existing_tree(existing, lookup), declared_tree(blueprint.definition, lookup)
     )
-    warnings = check_patterns(rules, known, findings)
+    warnings = check_patterns(rules, known, findings) + check_cleared(cleared_breakpoints, known)
     reader = Reader(Findings(), limits, always, registry.steps())
     _check_nested_rules(blueprint.template, blueprint.definition.nested, reader, lookup, findings)
     findings.raise_if_any()

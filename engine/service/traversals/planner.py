@@ -115,8 +115,10 @@ class Planner:
 
     def _plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
         blueprint = desired.blueprint
+        # What a parent clears in its nested stacks is checked with the parent.
+        cleared = desired.cleared_breakpoints if desired.parent_step is None else ()
         warnings = check_rules(
-            blueprint, desired.current.types_by_path(), self._registry, self._limits.hooks
+            blueprint, desired.current.types_by_path(), self._registry, self._limits.hooks, cleared
         )
         if desired.action in POLICY_CHECKED and desired.parent_step is None:
             existing, policies = desired.current.types_by_path(), self._limits.convergence

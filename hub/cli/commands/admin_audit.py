@@ -139,13 +139,14 @@ async def _verify(
     )
     from engine.store.audit.audit_log import count_projects
     from hub.checks.offline_database import open_offline
-    from hub.keys.audit_key import read_checkpoints, read_public
+    from hub.keys.audit_key import merge_checkpoints, read_checkpoints, read_public
 
     audit, directory = settings.audit, settings.database.data_dir
     own = audit.checkpoints_path(directory)
-    checkpoints = read_checkpoints(signed or ([own] if own.exists() else []))
+    read = {path: read_checkpoints(path) for path in signed or ([own] if own.exists() else [])}
+    checkpoints = merge_checkpoints(read.values())
     for path in signed:
-        if not read_checkpoints([path]):
+        if not read[path]:
             raise Unavailable(
                 f"{path} has no signed checkpoint, so it verifies nothing",
                 place="--signed",

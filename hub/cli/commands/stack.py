@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.errors import one_of
+from engine.words import Action, Status
 from headgate.connection import url_path
 from hub.cli import options
 from hub.cli.commands import stack_change
@@ -36,6 +38,18 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Json = Any
+
+#: What --status accepts: the second part of a status, or both.
+STATUSES = tuple(Status) + tuple(f"{action}_{status}" for action in Action for status in Status)
+
+
+def stack_status(text: str) -> str:
+    """Check a status. Raises typer's usage error."""
+    if text.upper() not in STATUSES:
+        near = one_of(text.upper(), STATUSES, "Known")
+        raise typer.BadParameter(f'"{text}" is not a status of a stack. {near}')
+    return text
+
 
 app = typer.Typer(help="Create, update, show, list and delete stacks.", no_args_is_help=True)
 
@@ -152,7 +166,9 @@ def list_(
     status: Annotated[
         list[str],
         typer.Option(
-            help="Only stacks with this status, such as COMPLETE or CREATE_FAILED; repeatable."
+            parser=stack_status,
+            metavar="STATUS",
+            help="Only stacks with this status, such as COMPLETE or CREATE_FAILED; repeatable.",
         ),
     ] = [],  # noqa: B006
     tag: Annotated[list[str], typer.Option(help="Only stacks with this tag; repeatable.")] = [],  # noqa: B006

@@ -2,8 +2,15 @@
 
 import pytest
 
+from engine.missing_objects import no_stack
 from engine.store.database import Database
-from engine.store.stacks.stack_search import MAX_NEIGHBOURS, read_neighbours
+from engine.store.stacks.stack_search import (
+    MAX_CANDIDATES,
+    MAX_NEIGHBOURS,
+    read_neighbours,
+    read_similar,
+    similar_names,
+)
 from tests.integration.nested.test_lifecycle import FILES, nested
 from tests.support.changes import until_deleted
 from tests.support.program import Program, resource
@@ -71,3 +78,36 @@ async def test_names_are_read_up_to_a_limit(database: Database) -> None:
         await conn.execute(insert)
         near = await read_neighbours(conn, "p", "n00500x")
     assert near == [f"n{one:05}" for one in range(501 - MAX_NEIGHBOURS, 501 + MAX_NEIGHBOURS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("xhop-00500", "shop-00500"),
+        ("hop-00500", "shop-00500"),
+        ("sshop-00500", "shop-00500"),
+        ("hsop-00500", "shop-00500"),
+        ("Shop_00500", "shop-00500"),
+        ("SHOP-00500", "shop-00500"),
+        ("shop-005000", "shop-00500"),
+    ],
+)
+async def test_a_mistyped_name_is_found_among_many(
+    database: Database, name: str, meant: str
+) -> None:
+    insert = """
+    insert into stack (id, project, name, owner, version, traversal)
+    select gen_random_uuid(), 'p', word || to_char(n, 'FM00000'), 'o', 1, 1
+      from generate_series(1, 1000) n, unnest(array['shop-', 'h', 's', 'x', 'S']) word
+    """
+    async with database.connection() as conn:
+        await conn.execute(insert)
+        near = await read_similar(conn, "p", name)
+        assert await read_similar(conn, "q", name) == []
+    assert no_stack(name, near).finding.remedy == f'Did you mean "{meant}"?'
+
+
+def test_the_number_of_names_that_are_looked_up_is_limited() -> None:
+    assert len(similar_names("x" * 255)) <= MAX_CANDIDATES
+    assert len(similar_names("production-web-frontend-1")) < MAX_CANDIDATES
+    assert "" not in similar_names("ab")

@@ -123,7 +123,7 @@ async def test_a_changed_checkpoint_file_is_found(
     assert code == 1 and "was changed after it was signed" in output
     # A crash truncated a line, which was written again after it.
     log_file.write_text(first[:40])
-    checkpoint_exporter(log_file)(read_checkpoints([_with(log_file, first + second)]))
+    checkpoint_exporter(log_file)(read_checkpoints(_with(log_file, first + second)))
     assert verify(database_url, key_file, log_file)[0] == 0
 
 
@@ -168,7 +168,7 @@ async def test_a_server_signs_checkpoints_and_sends_an_event(
             data = await conn.fetchval(
                 "select data from event where type = 'headgate.audit.signed'"
             )
-        (line,) = read_checkpoints([log_file])
+        (line,) = read_checkpoints(log_file)
         assert data["signature"] == line.signature
         assert verify(url, key_file, log_file)[0] == 0
 

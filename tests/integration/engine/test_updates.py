@@ -273,3 +273,21 @@ async def test_dependents_of_resources_that_are_replaced_together_depend_on_both
     await run.stack_request("DELETE", "s")
     await until_deleted(run, "s")
     assert world.done[0] == ("delete", "user")
+
+
+async def test_names_that_a_request_clears_and_that_do_not_exist_are_warnings(run: Program) -> None:
+    body = {"stack_name": "s", "template": sized(), "parameters": {"size": 5}}
+    assert (await run.call("POST", "/stacks", body))[0] == 201
+    await run.until_ended("s")
+    cleared = {"clear_parameters": ["sise", "size"], "hooks": {"clear": ["b:pre-update", "a"]}}
+    document = await run.stack_request("PATCH", "s", "/preview", cleared)
+    assert [(one["code"], one["path"], one["message"]) for one in document["warnings"]] == [
+        ("NoEffect", "clear_parameters",
+         '"sise" is not a parameter of the template. Did you mean "size"?'),
+        ("UnmatchedPattern", "hooks.clear[0]",
+         '"b" matches no resource, so no breakpoint is skipped. Resources are: a.'),
+    ]  # fmt: skip
+    path = f"/stacks/s/{(await run.stack('s'))['id']}"
+    status, document = await run.call("PATCH", path, {"hooks": {"clear": ["a:pre-updat"]}})
+    assert (status, document["error"]["place"]) == (400, "hooks.clear[0]")
+    assert document["error"]["remedy"] == 'Did you mean "pre-update"?'

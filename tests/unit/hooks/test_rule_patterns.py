@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import Findings
-from engine.hooks.rule_patterns import LEAF, Tree, check_patterns, cleared_inside, nearest_place
+from engine.hooks.rule_patterns import (
+    LEAF,
+    MAX_WARNINGS,
+    Tree,
+    check_cleared,
+    check_patterns,
+    cleared_inside,
+    nearest_place,
+)
 from tests.unit.hooks.test_precedence import declared
 
 
@@ -77,3 +85,31 @@ def test_cleared_rules_of_nested_resources(
 def test_the_nearest_path_of_a_pattern(pattern: str, place: str) -> None:
     known: Tree = {"web": {"db": {"disk": LEAF}, "cache": None}, "app": LEAF}
     assert nearest_place(pattern, known) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        ("*", False),
+        ("*:pre-update", False),
+        ("db", False),
+        ("db:pre-create", False),
+        ("d*:pre-*", False),
+        ("inner/server:pre-create", False),
+        ("group/0/db:pre-create", False),  # unknown until the template is evaluated
+        ("pre-stack-create", False),
+        ("bd:pre-create", True),
+        ("bd", True),
+        ("inner/serber:pre-create", True),
+        ("x*:*", True),
+    ],
+)
+def test_a_breakpoint_to_skip_is_at_a_resource(text: str, warned: bool) -> None:
+    known = {"db": LEAF, "inner": {"server": LEAF}, "group": None}
+    found = check_cleared([text], known)
+    assert [one.place for one in found] == (["hooks.clear[0]"] if warned else [])
+
+
+def test_of_many_breakpoints_to_skip_the_first_are_checked() -> None:
+    (one, *others) = check_cleared(["daba:pre-create"] * 1000, {"data": LEAF})
+    assert (one.remedy, len(others)) == ('Did you mean "data"?', MAX_WARNINGS - 1)

@@ -10,7 +10,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from hub.cli.commands.man_pages import escape
-from hub.cli.examples import EXAMPLES
+from hub.cli.examples import EXAMPLES, SEE_ALSO, SYNONYMS
 from hub.cli.main import app
 
 ROOT = typer.main.get_command(app)
@@ -73,3 +73,31 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 )
 def test_a_text_is_no_request(text: str, escaped: str) -> None:
     assert escape(text) == escaped
+
+
+def test_help_names_commands_that_exist_and_are_similar() -> None:
+    named = {path for paths in SEE_ALSO.values() for path in paths}
+    assert {*SEE_ALSO, *named} <= {*EXAMPLES}
+    assert all(path not in paths for path, paths in SEE_ALSO.items())
+    done = CliRunner().invoke(app, ["events", "-h"])
+    text = " ".join(done.output.split())
+    assert "See also: headgate watch, headgate stack decisions, headgate stack history." in text
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        ("stack events", "Did you mean `headgate events`?"),
+        ("hook login", "Did you mean `headgate login`?"),
+        ("continue", "Did you mean `headgate hook continue`?"),
+        ("approve", "Did you mean `headgate hook continue`?"),
+        ("plan", "Did you mean `headgate stack update --dry-run`?"),
+        ("stack lst", "Did you mean 'list'?"),
+    ],
+)
+def test_an_unknown_command_is_answered_with_the_one_that_it_can_mean(
+    words: str, near: str
+) -> None:
+    done = CliRunner().invoke(app, words.split())
+    assert (done.exit_code, near in done.stderr) == (2, True), done.stderr
+    assert all(one.split(" --")[0] in EXAMPLES for one in SYNONYMS.values())

@@ -125,6 +125,10 @@ async def test_the_options_of_the_server_are_used() -> None:
         (["stack", "update", "x", "--existing", "--moved", "a"], "FROM=TO or STACK:FROM=TO"),
         (["stack", "cancel", "x", "--no-rollback", "--wait"], "--wait has no effect"),
         (["stack", "cancel", "x", "--wait", "--timeout", "soon"], "90s, 30m or 2h"),
+        (
+            ["stack", "list", "--status", "COMPLET"],
+            'is not a status of a stack. Did you mean "COMPLETE"',
+        ),
         (["stack", "template", "x", "--version", "0"], "--version"),
         (["stack", "history", "x", "--limit", "0"], "--limit"),
         (["stack", "adopt", "x"], "--file"),
