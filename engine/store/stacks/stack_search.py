@@ -55,7 +55,7 @@ async def read_similar(conn: Connection, project: str, name: str) -> list[str]:
 def similar_names(name: str) -> list[str]:
     """At most MAX_CANDIDATES names that differ in case, in separators or in one place. Pure."""
     found: dict[str, None] = {}
-    for one in _changed(name):
+    for one in _change_each_place(name):
         if len(found) >= MAX_CANDIDATES:
             break
         found[one] = None
@@ -63,7 +63,7 @@ def similar_names(name: str) -> list[str]:
     return [*found]
 
 
-def _changed(name: str) -> Iterator[str]:
+def _change_each_place(name: str) -> Iterator[str]:
     """The likely changes first."""
     yield from (name.lower(), name.upper(), name.capitalize())
     for one in (name, name.lower()):
