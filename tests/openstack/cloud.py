@@ -33,7 +33,7 @@ AGENT = "aiohttp"
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object of Barbican."""
+    """An object of Barbican, or a cluster of Trove."""
 
     id: str
     name: str | None
@@ -88,6 +88,11 @@ def share_types_of(cloud: Connection) -> list[SharedObject]:
     return shared_objects(cloud, "/types?is_public=all", "share_types")
 
 
+def database_clusters_of(cloud: Connection) -> list[StoredObject]:
+    found = cloud.database.get("/clusters").json()["clusters"]
+    return [StoredObject(one["id"], one["name"]) for one in found]
+
+
 # What a project owns in a service: kind, and the list of it. A list includes shared and public
 # objects.
 PROJECT_LISTS: dict[str, Lists] = {
@@ -134,6 +139,10 @@ PROJECT_LISTS: dict[str, Lists] = {
     "mistral": {
         "workflow": lambda cloud: cloud.workflow.workflows(),
         "cron trigger": lambda cloud: cloud.workflow.cron_triggers(),
+    },
+    "trove": {
+        "database instance": lambda cloud: cloud.database.instances(),
+        "database cluster": database_clusters_of,
     },
     "zaqar": {"queue": lambda cloud: cloud.message.queues()},
 }
@@ -480,6 +489,15 @@ def delete_clusters(cloud: Connection) -> None:
         api.delete_cluster_template(template)
 
 
+def delete_databases(cloud: Connection) -> None:
+    """Delete all database instances and clusters of a project."""
+    for cluster in database_clusters_of(cloud):
+        cloud.database.delete(f"/clusters/{cluster.id}")
+    for instance in list(cloud.database.instances()):
+        cloud.database.delete_instance(instance)
+        cloud.database.wait_for_delete(instance, wait=CLEANUP_SECONDS)
+
+
 def delete_trusts(user: Connection) -> None:
     """Delete the trusts of a user, which Headgate keeps for further requests."""
     api = identity_of(user)
@@ -503,6 +521,7 @@ CLEANUPS: Mapping[str, Callable[[Connection], None]] = {
     "manila": delete_shares,
     "mistral": delete_workflows,
     "swift": delete_containers,
+    "trove": delete_databases,
     "zaqar": delete_queues,
 }
 

@@ -105,7 +105,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
             _NO_LONGER,
         ),
         **_of_service("OS::Senlin", "Senlin", "Cluster Node Policy Profile Receiver"),
-        **_of_service("OS::Trove", "Trove", "Cluster Instance"),
         **_of_service("OS::Vitrage", "Vitrage", "Template", _NO_LONGER),
         **_of_service("OS::Zun", "Zun", "Container"),
     }

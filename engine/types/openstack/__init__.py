@@ -32,6 +32,7 @@ from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.nova import nova_types
 from engine.types.openstack.octavia import octavia_types
 from engine.types.openstack.swift import swift_types
+from engine.types.openstack.trove import trove_types
 from engine.types.openstack.zaqar import zaqar_types
 from engine.types.software import ServerUrls, SoftwareStore
 from engine.types.software.deployed_server import ServerTransport
@@ -64,6 +65,7 @@ def openstack_types(
         *magnum_types(cloud),
         *manila_types(cloud),
         *mistral_types(cloud),
+        *trove_types(cloud),
         *zaqar_types(cloud),
         *aodh_types(cloud),
     ]

@@ -59,6 +59,8 @@ CONTAINER_INFRASTRUCTURE = Service(
     "/v1",
     "container-infra 1.9",
 )
+#: Endpoints have the project in the URL. Its pages are shorter than those of other services.
+DATABASE = Service("Trove", ("database",), limits=False)
 #: An endpoint has the version and the account of the project in the URL.
 OBJECT_STORE = Service("Swift", ("object-store",))
 

@@ -534,6 +534,28 @@ def manila(layout: Layout, broker: str) -> Sections:
     }
 
 
+def trove(layout: Layout, broker: str) -> Sections:
+    """Databases are servers of Nova with a volume. One process stands for their guest agents."""
+    return {
+        "DEFAULT": {
+            "transport_url": broker,
+            "host": "127.0.0.1",
+            "api_paste_config": ENVIRONMENT / "etc/trove/api-paste.ini",
+            "enable_secure_rpc_messaging": "false",
+            "trove_security_groups_support": "false",
+            "trove_volume_support": "true",
+            "cinder_service_type": "block-storage",
+            "update_status_on_fail": "true",
+            "usage_sleep_time": 1,
+            "trove_conductor_workers": 1,
+            "max_volumes_per_tenant": 1000,
+        },
+        "service_credentials": authentication(layout),
+        "database": database(layout, "trove"),
+        **common(layout),
+    }
+
+
 def zaqar(layout: Layout, broker: str) -> Sections:
     """Messages are in Swift, everything else is in the database."""
     auth = authentication(layout)
@@ -586,6 +608,7 @@ CONFIGURATIONS: dict[str, Callable[[Layout, str], Sections]] = {
     "mistral": mistral,
     "aodh": aodh,
     "gnocchi": gnocchi,
+    "trove": trove,
     "zaqar": zaqar,
     "swift": swift,
 }

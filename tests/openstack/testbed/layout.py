@@ -33,6 +33,7 @@ OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "mistral": ("mistral",),
     "octavia": ("octavia",),
     "swift": ("swift", "swift-account", "swift-container", "swift-object"),
+    "trove": ("trove",),
     "zaqar": ("zaqar",),
 }
 #: The optional services that an optional service needs.

@@ -34,6 +34,7 @@ OPTIONAL_CATALOG: Mapping[str, Sequence[tuple[str, str, str, str]]] = {
     "magnum": (("container-infra", "magnum", "magnum", "/v1"),),
     "manila": (("shared-file-system", "manila", "manila", "/v2"),),
     "mistral": (("workflow", "mistral", "mistral", "/v2"),),
+    "trove": (("database", "trove", "trove", "/v1.0/%(tenant_id)s"),),
     "zaqar": (("messaging", "zaqar", "zaqar", ""),),
     "swift": (("object-store", "swift", "swift", "/v1/AUTH_%(tenant_id)s"),),
 }

@@ -47,6 +47,7 @@ DATABASES: Mapping[str, tuple[str, ...]] = {
     "mistral": ("mistral",),
     "aodh": ("aodh",),
     "gnocchi": ("gnocchi",),
+    "trove": ("trove",),
     "zaqar": ("zaqar",),
     "swift": (),
 }
@@ -283,6 +284,7 @@ class Supervisor:
             ],
             "aodh": [["aodh-dbsync", config]],
             "gnocchi": [["gnocchi-upgrade"]],
+            "trove": [["trove-manage", config, "db_sync"]],
             "zaqar": [["zaqar-sql-db-manage", config, "upgrade", "head"]],
         }  # fmt: skip
         return commands.get(service, [])
@@ -301,7 +303,7 @@ class Supervisor:
                 "nova": f"{ENVIRONMENT}/etc/nova/api-paste.ini;{config}",
             }.get(service, config.name),
         }
-        reads_arguments = service in ("cinder", "heat", "magnum", "manila", "octavia")
+        reads_arguments = service in ("cinder", "heat", "magnum", "manila", "octavia", "trove")
         arguments = ["--config-file", str(config)] if reads_arguments else []
         port, requests = self.layout.ports[name], self.layout.requests(name)
         command = web_command(port, module, processes, requests, arguments)
@@ -333,6 +335,13 @@ class Supervisor:
             # Its other servers use a whole processor, even when they have nothing to do.
             servers = ("--server", "engine,executor", config)
             return {"mistral-engine": console_command("mistral-server", *servers)}
+        if service == "trove":
+            agents = [PYTHON, "-m", "headgate_testbed.guest_agents", config]
+            return {
+                "trove-guests": agents,
+                "trove-conductor": console_command("trove-conductor", config),
+                "trove-taskmanager": console_command("trove-taskmanager", config),
+            }
         names = {
             "cinder": ("cinder-scheduler", "cinder-volume", "cinder-backup"),
             "heat": ("heat-engine",),
@@ -420,6 +429,7 @@ APIS: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "mistral": (("mistral", "mistral.wsgi", 1),),
     "aodh": (("aodh", "aodh.wsgi.api", 1),),
     "gnocchi": (("gnocchi", "gnocchi.rest.wsgi", 1),),
+    "trove": (("trove", "trove.cmd.app_wsgi", 1),),
     "zaqar": (("zaqar", "zaqar.transport.wsgi.app", 1),),
     "barbican": (("barbican", "headgate_testbed.key_manager_application", 1),),
 }

@@ -36,6 +36,7 @@ SERVICES = (
     "OS::Nova::",
     "OS::Octavia::",
     "OS::Swift::",
+    "OS::Trove::",
     "OS::Zaqar::",
 )
 HEAT: Mapping[str, Json] = {

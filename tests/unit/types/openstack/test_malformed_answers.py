@@ -19,7 +19,7 @@ ID = "11111111-1111-4111-8111-111111111111"
 KEYS = (
     "address_scope", "aggregate", "availability_zone", "availability_zone_profile", "backup",
     "cluster", "clustertemplate", "encryption", "flavor", "flavorprofile", "floatingip",
-    "healthmonitor", "image", "keypair",
+    "healthmonitor", "image", "instance", "keypair",
     "l7policy", "listener", "loadbalancer", "member", "metering_label", "metering_label_rule",
     "network", "nodegroup", "policy", "pool", "port", "port_forwarding", "qos_specs", "quota",
     "quota_set",
@@ -101,6 +101,7 @@ OF_TYPES: dict[str, dict[str, Json]] = {
     "OS::Mistral::CronTrigger": {"pattern": "0 0 * * *"},
     "OS::Mistral::Workflow": {"type": "direct", "tasks": [{"name": "a", "action": "b"}]},
     "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},
+    "OS::Trove::Instance": {"replica_count": 1, "networks": [], "users": []},
     "OS::Octavia::AvailabilityZoneProfile": {"availability_zone_data": "{}"},
     "OS::Octavia::FlavorProfile": {"flavor_data": "{}"},
     "OS::Octavia::HealthMonitor": {"type": "TCP"},

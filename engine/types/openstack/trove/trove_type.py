@@ -1,0 +1,117 @@
+"""What instances and clusters of Trove have in common: deletes that Trove carries out after its
+answer, and refuses while it creates the object."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from engine.types.contract import Call, Done, Outcome
+from engine.types.observation import Observation
+from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud_operation import poll, proceed
+from engine.types.openstack.object_type import NAME, ObjectType
+from engine.types.openstack.service_errors import CloudError
+from engine.types.openstack.services import DATABASE
+from engine.words import Json
+
+#: Values of `status` of an instance.
+BUSY: Final = frozenset(
+    {
+        "NEW", "BUILD", "REBOOT", "RESIZE", "UPGRADE", "BACKUP", "PROMOTE", "EJECT", "LOGGING",
+        "DETACH", "SHUTDOWN", "RESTARTING", "UPGRADING",
+    }
+)  # fmt: skip
+FAILED: Final = frozenset({"ERROR", "FAILED"})
+_UNPROCESSABLE: Final = 422
+#: In the progress of a delete: Trove has accepted it.
+ACCEPTED: Final = "accepted"
+#: Polls of a delete until a failed object is one that cannot be deleted.
+MAX_FAILED: Final = 20
+
+
+FLAVOR, SIZE, REPLICA_OF = "flavor", "size", "replica_of"
+TYPE, VERSION = "datastore_type", "datastore_version"
+#: The fields of the properties that an observation compares, besides the name.
+_PLACES: Final = {
+    FLAVOR: (FLAVOR, "id"),
+    SIZE: ("volume", SIZE),
+    TYPE: ("datastore", "type"),
+    VERSION: ("datastore", "version"),
+    REPLICA_OF: (REPLICA_OF, "id"),
+}
+
+
+class TroveType(ObjectType):
+    replaces_tainted = False
+
+    def saves_id(self, call: Call) -> bool:
+        return True
+
+    def delete_remedy(self) -> str:
+        """What to do about an object that cannot be deleted."""
+        return ""
+
+    async def _delete(self, call: Call, session: Session) -> Outcome:
+        path = self.row.path
+        object_id = call.physical_id or await self._find_lost(call, session, path)
+        if object_id is None or (found := await self.find(session, path, object_id)) is None:
+            return Done(None)
+        progress, status = dict(call.progress or {}), self.status(found)
+        if status in self.row.failed and progress.get("tries", 0) > MAX_FAILED:
+            raise await self._not_deleted(session, found)
+        if progress.get(ACCEPTED):
+            public = f"the {self.row.what} is being deleted"
+            return poll(call, progress, public, public)
+        try:
+            await self.remove(call, session, path, object_id)
+        except CloudError as error:
+            if error.is_missing:
+                return Done(None)
+            if error.status != _UNPROCESSABLE:
+                raise
+            public = f"the {self.row.what} cannot be deleted yet"
+            return poll(call, progress, f"{public}: {status}", public)
+        return proceed(call, {**progress, ACCEPTED: True})
+
+    async def _not_deleted(self, session: Session, found: Mapping[str, Json]) -> CloudError:
+        public = f"the {self.row.what} could not be deleted"
+        reason = await self.failure_reason(session, found)
+        return CloudError(f"{public}: {reason}. {self.delete_remedy()}".rstrip(), public=public)
+
+    # ---- observation
+
+    async def read_by_ids(
+        self, session: Session, ids: Sequence[str]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        """One list, of all projects or of that of the observer. What it lacks, because it has moved
+        between its pages, is read by itself."""
+        left, path, query = set(ids), self.row.path, {}
+        if session.reads_all_projects:
+            path, query = f"/mgmt{path}", {"deleted": "false"}
+        async for page in session.pages(DATABASE, path, self.row.list_key, query):
+            for one in page:
+                if one.get("id") in left:
+                    left.discard(str(one["id"]))
+                    yield one
+        for object_id in sorted(left):
+            if (found := await self.find(session, self.row.path, object_id)) is not None:
+                yield found
+
+    def is_observed(self, name: str) -> bool:
+        return name == NAME or name in _PLACES
+
+    def compare(self, call: Call, found: Mapping[str, Json]) -> Observation:
+        shown = call.attributes.get("show")
+        readable = flat(shown) if isinstance(shown, Mapping) else {}
+        seen = replace(call, attributes={**call.attributes, "show": readable})
+        return super().compare(seen, {**flat(found), "status": self.status(found)})
+
+
+def flat(found: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of an object, by property."""
+    fields = {NAME: found[NAME]} if NAME in found else {}
+    for name, (outer, inner) in _PLACES.items():
+        one = found.get(outer)
+        if isinstance(one, Mapping) and one.get(inner) is not None:
+            fields[name] = one[inner]
+    return fields
