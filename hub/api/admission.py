@@ -10,6 +10,7 @@ from aiohttp import web
 from engine.errors import HeadgateError, NotFound, Unavailable
 from engine.store.access import sessions, tokens
 from engine.store.maintenance.project_moves import read_state
+from engine.words import MoveState
 from hub.api.app_context import CONTEXT, IDENTITY, SERVER, require
 from hub.api.cells import (
     ADMISSION,
@@ -78,12 +79,14 @@ async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
         return await handler(request)
     cell.enter(request)
     with naming_cell(cell.name):
-        if right is not Right.NOTHING:
-            await _admit_to(cell, request, project, right, now)
         try:
+            if right is not Right.NOTHING:
+                await _admit_to(cell, request, project, right, now)
             return await handler(request)
-        except NotFound:
-            if cells.is_leaving(cell.name, project):
+        except HeadgateError as error:
+            # The rows and tokens of a project that has moved are deleted.
+            is_missing = isinstance(error, NotFound) or error.code == UNAUTHORIZED
+            if is_missing and cells.is_leaving(cell.name, project):
                 await _check_present(cell, project)
             raise
 
@@ -99,12 +102,13 @@ async def _read(
         place = await cells.locate(project)
         place.cell.enter(request)
         with naming_cell(place.cell.name):
-            if not admitted:
-                await _admit_to(place.cell, request, project, right, now)
-                admitted = True
             try:
+                if not admitted:
+                    await _admit_to(place.cell, request, project, right, now)
+                    admitted = True
                 response = await handler(request)
             except Exception:
+                # The rows and tokens of a project that has moved are deleted.
                 if await cells.is_current(project, place):
                     raise
                 continue
@@ -242,7 +246,17 @@ async def _is_admitted(request: web.Request) -> bool:
     except Unavailable:
         return True
     except HeadgateError:
-        return False
+        return has_cells(request) and await _has_left(request)
+    return True
+
+
+async def _has_left(request: web.Request) -> bool:
+    """Whether the project of a stream has left its cell, and its tokens were deleted there. The
+    stream soon continues in the new cell."""
+    with suppress(Unavailable):
+        async with request[CONTEXT].database.connection() as conn:
+            state = await read_state(conn, request[IDENTITY].project)
+        return state is not None and state.state is MoveState.MOVED
     return True
 
 

@@ -7,8 +7,9 @@ return of its connection.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from engine.bounded_wait import abandon
 from engine.errors import Unavailable
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ async def find_in_cells(
         return CellSearch(search.found, [*search.failed, *search.waiting.values()])
     finally:
         for task in search.waiting:
-            _abandon(task)
+            abandon(task)
 
 
 class _Search(Generic[T]):
@@ -79,35 +80,3 @@ class _Search(Generic[T]):
                     self.found = task.result() if self.found is None else self.found
                 except Unavailable:
                     self.failed.append(name)
-
-
-async def wait_for_cell(answer: Awaitable[T], seconds: float) -> T:
-    """Wait for a cell for at most `seconds`. Raises TimeoutError."""
-    task = asyncio.ensure_future(answer)
-    try:
-        await asyncio.wait([task], timeout=seconds)
-        if not task.done():
-            raise TimeoutError
-        return task.result()
-    finally:
-        _abandon(task)
-
-
-#: Cancelled tasks, until they end.
-_ABANDONED: set[asyncio.Future[Any]] = set()
-
-
-def _abandon(task: "asyncio.Future[Any]") -> None:
-    """Cancel a task without waiting for its end. The result of one that has ended is dropped."""
-    if task.done():
-        _end_abandoned(task)
-    else:
-        _ABANDONED.add(task)
-        task.add_done_callback(_end_abandoned)
-        task.cancel()
-
-
-def _end_abandoned(task: "asyncio.Future[Any]") -> None:
-    _ABANDONED.discard(task)
-    if not task.cancelled():
-        task.exception()  # read, so that it is not logged

@@ -12,9 +12,10 @@ from typing import Generic, Protocol, TypeVar
 
 from aiohttp import web
 
-from engine.errors import HeadgateError, Unavailable
+from engine.bounded_wait import wait_for_result
+from engine.errors import HeadgateError, NotFound, Unavailable
 from hub.api.app_context import CONTEXT, AppContext
-from hub.api.cell_search import CellSearch, find_in_cells, wait_for_cell
+from hub.api.cell_search import CellSearch, find_in_cells
 from hub.api.costly_requests import COSTLY, CostlyRequests
 from hub.api.routes import Handler
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
@@ -102,6 +103,11 @@ class Cells(Protocol):
         Unavailable."""
         ...
 
+    async def share_tokens(self) -> None:
+        """Bring the tokens that are valid in every project, and their revocations, to all cells
+        that respond. The others get them before they serve requests again."""
+        ...
+
     def reachable(self) -> Sequence[Cell]: ...
 
     def away(self) -> Sequence[str]:
@@ -142,6 +148,9 @@ class OneDatabase:
     async def add_project(self, cell: Cell, project: str) -> None:
         """Every project is in it."""
 
+    async def share_tokens(self) -> None:
+        """They are in it."""
+
     def reachable(self) -> Sequence[Cell]:
         return (self._cell,)
 
@@ -172,6 +181,16 @@ def unavailable(names: Sequence[str]) -> Unavailable:
         remedy="Send the request again after the time in Retry-After; the log of the server has the"
         " reason.",
         code="CellUnavailable",
+    )
+
+
+def no_cell(project: str, place: str) -> NotFound:
+    return NotFound(
+        f'the project "{project}" is in no cell of this server',
+        place=place,
+        remedy="Ask the operator to add the project to `projects` of a cell in"
+        " [[cells.databases]].",
+        code="ProjectInNoCell",
     )
 
 
@@ -328,7 +347,7 @@ async def read_all(
         if not cell.name:
             return await read(cell.context)
         try:
-            return await wait_for_cell(read(cell.context), LIST_TIMEOUT)
+            return await wait_for_result(read(cell.context), LIST_TIMEOUT)
         except (Unavailable, TimeoutError):
             return None
 

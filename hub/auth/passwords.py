@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TypeVar
 
-from engine.store.access import password_lockout
 from engine.store.access import tokens as store
-from engine.store.access.password_lockout import AttemptLimits
 from engine.store.access.tokens import TokenRecord
 from engine.store.database import Database
 from engine.ttl_cache import TtlCache
 from hub.auth import secrets
+from hub.auth.password_attempts import PasswordAttempts
 from hub.auth.request_credentials import RequestCredentials, cache_key
 from hub.auth.shared_tasks import SharedTasks
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue
@@ -75,11 +74,11 @@ class PasswordChecker:
     """
 
     def __init__(
-        self, database: Database, queue: TurnQueue, limits: AttemptLimits, *, remember: float
+        self, database: Database, queue: TurnQueue, attempts: PasswordAttempts, *, remember: float
     ) -> None:
         self._database = database
         self._queue = queue
-        self._limits = limits
+        self._attempts = attempts
         self._remember = remember
         self._known: TtlCache[str, TokenRecord] = TtlCache()
         #: The end of the lockout of each address block, as far as this process knows.
@@ -121,10 +120,10 @@ class PasswordChecker:
         address = _digest("address", credentials.block)
         place = _digest("place", credentials.user, credentials.block)
         async with self._database.connection() as conn:
-            known = await password_lockout.is_known(conn, place, self._limits)
+            known = await self._attempts.is_known(conn, place)
             found = await store.passwords(conn, credentials.user, project)
         keys = [address, place if known else _digest("name", credentials.user)]
-        locked = await password_lockout.reserve(self._database, keys, self._limits)
+        locked = await self._attempts.reserve(keys)
         if locked:
             if address in locked:
                 until = monotonic() + locked[address]
@@ -133,10 +132,7 @@ class PasswordChecker:
         right = await _compare(credentials.password, found)
         if right is None:
             return None
-        async with self._database.connection() as conn:
-            await password_lockout.release(conn, keys)
-            if not known:
-                await password_lockout.remember(conn, place)
+        await self._attempts.end(keys, None if known else place)
         return right if not secrets.is_weak(right.hash) else await self._rehash(credentials, right)
 
     async def _rehash(self, credentials: RequestCredentials, record: TokenRecord) -> TokenRecord:

@@ -3,16 +3,20 @@
 import shutil
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from uuid import UUID
 
 from channels.amqp.connection import BrokerConnection, ConnectionSettings
 from channels.store.backlog import read_backlog
 from engine.errors import Conflict, HeadgateError
 from engine.hooks.operator import Gap, Overlap, gaps, overlaps
+from engine.store.access.token_copies import TokenState, compare_cells, read_shared
+from engine.store.access.tokens import MODE
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import KEY_BYTES
 from engine.store.hosts import hosts_of
@@ -71,7 +75,29 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
     for cell in settings.cells.databases:
         of_cell = await _check_database_of(settings.of_cell(cell), cell.name)
         found += [replace(one, check=f"{cell.name}: {one.check}") for one in of_cell]
+    if settings.auth.mode == MODE:
+        found.append(await _check_tokens(settings))
     return found
+
+
+async def _check_tokens(settings: Settings) -> CheckResult:
+    """Whether the cells that respond have the same tokens of every project."""
+    states: dict[str, Mapping[UUID, TokenState]] = {}
+    for cell in settings.cells.databases:
+        with suppress(HeadgateError):
+            async with connect(cell.url.get_secret_value()) as conn:
+                if not await read_pending(conn):
+                    states[cell.name] = await read_shared(conn)
+    behind = [
+        name
+        for name, difference in compare_cells(states).items()
+        if difference.missing or difference.revoked
+    ]
+    if behind:
+        reason = f"these cells lack tokens of every project, or revocations: {', '.join(behind)}"
+        remedy = "Start a process with the role api and these settings, which copies them"
+        return CheckResult("tokens", CheckState.WARNING, reason, remedy)
+    return ok_result("tokens", f"{len(states)} cells have the same tokens of every project")
 
 
 async def _check_database_of(settings: Settings, cell: str = "") -> list[CheckResult]:

@@ -96,8 +96,10 @@ TYPES = (
     ErrorType(
         "OtherCell", Conflict,
         "Two [cells](../how-to/run-at-scale.md#cells) have the same database, or a cell has another"
-        " name than before.",
-        "Give each cell its own database, and keep its name.",
+        " name than before. Or `headgate admin create-token` names a project of another cell than"
+        " the one of its settings.",
+        "Give each cell its own database, and keep its name. Create tokens with the settings of an"
+        " API process.",
         '[cells] databases "north"', 'the database of the cell "north" is that of the cell "south"',
         "Give each cell its own database, and keep its name",
     ),

@@ -1,6 +1,6 @@
 """The authenticator of the mode that the settings name."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.oidc import OidcRules, RoleGrant
 from hub.auth.oidc_client import OidcClient
+from hub.auth.password_attempts import PasswordAttempts
 from hub.auth.passwords import PasswordChecker, PasswordHasher
 from hub.auth.token_authenticator import Tokens
 from hub.auth.trusts import Trusts
@@ -25,16 +26,22 @@ from hub.settings.access import Auth
 
 @asynccontextmanager
 async def open_authenticator(
-    auth: Auth, database: Database, hasher: PasswordHasher, keyring: Keyring | None
+    auth: Auth,
+    database: Database,
+    hasher: PasswordHasher,
+    keyring: Keyring | None,
+    others: Callable[[], Sequence[Database]] = tuple,
 ) -> AsyncIterator[Authenticator]:
-    """keyring: encrypts trusts; None: changes act by tokens. Raises Unavailable."""
+    """keyring: encrypts trusts; None: changes act by tokens. others: the databases of other cells
+    that respond. Raises Unavailable."""
     remember = auth.cache_ttl.total_seconds()
     match auth.mode:
         case "none":
             yield Anonymous()
         case "tokens":
             limits = AttemptLimits(auth.failures, auth.lockout)
-            passwords = PasswordChecker(database, hasher.queue, limits, remember=remember)
+            attempts = PasswordAttempts(database, limits, others)
+            passwords = PasswordChecker(database, hasher.queue, attempts, remember=remember)
             tokens = Tokens(database, passwords, remember=remember, issuer=auth.oidc.issuer)
             async with database.listen(CHANNEL, tokens.forget):
                 yield tokens

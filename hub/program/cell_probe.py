@@ -1,11 +1,11 @@
 """Probes whether the database of a cell responds, on a connection of its own: a pool whose
 connections are all in use is not taken for a cell that is away."""
 
+from engine.bounded_wait import wait_for_result
 from engine.errors import Unavailable
 from engine.store.connection import STARTUP, Connection
 from engine.store.database_errors import FAILURES, unavailable
 from engine.store.server_connector import ServerConnector
-from hub.api.cell_search import wait_for_cell
 
 #: Seconds between two probes, and that the database has to respond.
 PROBE_INTERVAL, PROBE_TIMEOUT = 2.0, 2.0
@@ -24,7 +24,7 @@ class CellProbe:
         error: Unavailable | None = None
         for _ in range(ATTEMPTS):
             try:
-                await wait_for_cell(self._ask(), PROBE_TIMEOUT)
+                await wait_for_result(self._ask(), PROBE_TIMEOUT)
                 return None
             except TimeoutError:
                 error = _no_response(f"it does not respond within {PROBE_TIMEOUT:.0f} s")

@@ -8,20 +8,24 @@ settings contradict what the cells have stored.
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 from uuid import uuid4
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from structlog.typing import FilteringBoundLogger
 
-from engine.bounded_wait import wait_at_most
+from engine.bounded_wait import wait_at_most, wait_for_result
 from engine.cells import CellPlacement, merge_histories, possible_cells
-from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
+from engine.errors import Conflict, HeadgateError, Unavailable
+from engine.store.access.token_copies import InCell, share_tokens
+from engine.store.access.tokens import MODE
 from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.store.projects import cells as store
@@ -34,13 +38,14 @@ from engine.tracing import Tracer
 from engine.words import MoveState
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
-from hub.api.cell_search import find_in_cells, wait_for_cell
+from hub.api.cell_search import find_in_cells
 from hub.api.cells import (
     PLACE,
     Cell,
     ReadPlace,
     ReadPlaces,
     naming_cell,
+    no_cell,
     refuse_moving,
     unavailable,
 )
@@ -64,6 +69,8 @@ from hub.settings.cells import CellDatabase
 from hub.settings.settings import Settings
 
 log: FilteringBoundLogger = structlog.get_logger()
+
+T = TypeVar("T")
 
 ROLES = frozenset({"api"})
 #: Seconds between two attempts to reach a cell, and to agree about a new revision.
@@ -176,13 +183,7 @@ class ServedCells:
             raise self._not_agreed()
         possible = possible_cells(self._history, project)
         if not possible:
-            raise NotFound(
-                f'the project "{project}" is in no cell of this server',
-                place="path",
-                remedy="Ask the operator to add the project to `projects` of a cell in"
-                " [[cells.databases]].",
-                code="ProjectInNoCell",
-            )
+            raise no_cell(project, "path")
         if len(possible) > 1:
             search = await find_in_cells(
                 {one: partial(self._has, one, project) for one in possible}
@@ -243,7 +244,7 @@ class ServedCells:
 
         async def note(cell: Cell) -> Mapping[str, MoveRecord] | None:
             try:
-                await wait_for_cell(self._refresh(cell.name, always=is_moving), READ_TIMEOUT)
+                await wait_for_result(self._refresh(cell.name, always=is_moving), READ_TIMEOUT)
             except (Unavailable, TimeoutError):
                 return None
             return self._moves[cell.name]
@@ -274,7 +275,7 @@ class ServedCells:
     async def _reader_in_time(self, name: str, record: MoveRecord) -> Cell | None:
         """As `_reader_of`; None: the cell accepts no connection in time."""
         try:
-            return await wait_for_cell(self._reader_of(name, record), READ_TIMEOUT)
+            return await wait_for_result(self._reader_of(name, record), READ_TIMEOUT)
         except (Unavailable, TimeoutError):
             return None
 
@@ -363,6 +364,25 @@ class ServedCells:
         for project in self._moves[name]:
             self._owners.pop(project, None)
 
+    async def share_tokens(self) -> None:
+        """A cell that does not respond is away from now on, so that it serves no request with the
+        former tokens."""
+        for name in await self._share_tokens(*self.reachable()):
+            self.states[name].record(unavailable([name]))
+
+    async def _share_tokens(self, *cells: Cell) -> Sequence[str]:
+        """Bring the tokens that are valid in every project to all these cells; the names of those
+        that did not respond."""
+        if self._settings.auth.mode != MODE:
+            return ()
+        return await share_tokens({one.name: _work_in(one) for one in cells})
+
+    async def _complete_tokens(self, cell: Cell) -> None:
+        """Bring a cell that was away the tokens of the others, and what happened to them, before it
+        serves requests. Raises Unavailable."""
+        if cell.name in await self._share_tokens(*self.reachable(), cell):
+            raise unavailable([cell.name])
+
     async def add_project(self, cell: Cell, project: str) -> None:
         if states := self._states_of(project):
             current = await self._current_states(project, states)
@@ -435,7 +455,13 @@ class ServedCells:
         stack.push_async_callback(database.close)
         replica = await open_replicas(stack, read_url, size, self._keyring)
         authenticator = await stack.enter_async_context(
-            open_authenticator(settings.auth, database, self._hasher, self._keyring)
+            open_authenticator(
+                settings.auth,
+                database,
+                self._hasher,
+                self._keyring,
+                lambda: self._others(state.name),
+            )
         )
         loops = Loops(
             settings, database, token_keys, self._keyring, authenticator, tracer=self._tracer,
@@ -448,6 +474,7 @@ class ServedCells:
         )
         async with database.connection() as conn:
             await self._note_moves(state.name, conn)
+        await self._complete_tokens(cell)
         stopped = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             tasks = await loops.start(group, stack, process, stopped)
@@ -457,7 +484,8 @@ class ServedCells:
             stack.push_async_callback(state.readers.close)
             state.record(None)
             state.tried.set()
-            probing = asyncio.create_task(_probe(state, database.connector))
+            returned = partial(self._complete_tokens, cell)
+            probing = asyncio.create_task(_probe(state, database.connector, returned))
             try:
                 await _first_of(self._stop, stopped)
             finally:
@@ -466,6 +494,10 @@ class ServedCells:
                 stopped.set()
                 loops.wake()
                 await loops.drain(tasks)
+
+    def _others(self, name: str) -> Sequence[Database]:
+        """The databases of the other cells that respond."""
+        return [one.context.database for one in self.reachable() if one.name != name]
 
     def _sessions(self) -> dict[str, Sessions]:
         states = [one for one in self.states.values() if one.available is not None]
@@ -476,18 +508,29 @@ class ServedCells:
     async def keep_agreed(self) -> None:
         """Bring the placement of the settings to all cells, as soon as they are connected, and
         notice later revisions."""
+        await self._repeat(self.agree, "cells.not_agreed")
+
+    async def keep_tokens_shared(self) -> None:
+        """Bring the tokens that are valid in every project to all cells: also those that another
+        process or command has created or revoked."""
+
+        async def share() -> None:
+            await self._share_tokens(*self.reachable())
+
+        await self._repeat(share, "cells.tokens_not_shared")
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]], failed: str) -> None:
+        """Take a step again and again until the process stops. failed: the event in the log."""
         logged = ""
         while not self._stop.is_set():
             try:
-                await self.agree()
+                await step()
                 logged = ""
             except Exception as error:
                 is_expected = isinstance(error, HeadgateError)
                 if str(error) != logged:
                     logged = str(error)
-                    log.warning(
-                        "cells.not_agreed", reason=logged, exc_info=None if is_expected else error
-                    )
+                    log.warning(failed, reason=logged, exc_info=None if is_expected else error)
             await wait_at_most(self._stop, RETRY_INTERVAL)
 
     async def agree(self) -> None:
@@ -539,7 +582,7 @@ class ServedCells:
 
         async def read_in_time(cell: Cell) -> CellRecord | None:
             try:
-                return await wait_for_cell(read(cell), READ_TIMEOUT)
+                return await wait_for_result(read(cell), READ_TIMEOUT)
             except (Unavailable, TimeoutError):
                 return None
 
@@ -583,15 +626,38 @@ class CellsMetrics(Metrics):
         return merge_labelled(texts, "cell", own)
 
 
-async def _probe(state: CellState, connector: ServerConnector) -> None:
-    """Keep the state of a connected cell, until the task is cancelled."""
+async def _probe(
+    state: CellState, connector: ServerConnector, returned: Callable[[], Awaitable[None]]
+) -> None:
+    """Keep the state of a connected cell, until the task is cancelled. returned: called when the
+    cell responds again, before it serves requests."""
     probe = CellProbe(connector)
     try:
         while True:
             await asyncio.sleep(PROBE_INTERVAL)
-            state.record(await probe.check())
+            error: Exception | None = await probe.check()
+            if error is None and state.error is not None:
+                try:
+                    await returned()
+                except Exception as failed:
+                    error = failed
+            state.record(error)
     finally:
         probe.close()
+
+
+def _work_in(cell: Cell) -> InCell:
+    async def work_in_cell(work: Callable[[Connection], Awaitable[T]]) -> T | None:
+        async def do_work() -> T:
+            async with cell.context.database.connection() as conn:
+                return await work(conn)
+
+        try:
+            return await wait_for_result(do_work(), READ_TIMEOUT)
+        except (Unavailable, TimeoutError):
+            return None
+
+    return work_in_cell
 
 
 def _in_cell(error: Exception, name: str) -> HeadgateError:
@@ -639,6 +705,8 @@ async def running_cells(
         await _check_start(cells, stop)
         agreeing = asyncio.create_task(cells.keep_agreed(), name="cells")
         stack.callback(agreeing.cancel)
+        sharing = asyncio.create_task(cells.keep_tokens_shared(), name="tokens of cells")
+        stack.callback(sharing.cancel)
         if slot.directory is not None:
             exchange = serve_own_metrics(metrics, slot.directory, slot.number)
             await stack.enter_async_context(exchange)

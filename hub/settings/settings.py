@@ -648,11 +648,11 @@ class Settings(Section):
                 "Leave it empty; answers by URL work",
                 *("channels", "slack", "signing_secret_file"),
             )
-        if self.auth.mode == "tokens":
+        if self.auth.oidc.issuer:
             raise invalid(
-                "tokens is not supported with [cells], because a token is in one database",
-                'Use "keystone"',
-                *("auth", "mode"),
+                "is not supported with [cells]",
+                "Leave it empty; users sign in with tokens or passwords",
+                *("auth", "oidc", "issuer"),
             )
         return self
 

@@ -44,6 +44,9 @@ HARMLESS = {
     ],
     # Refuses rows that a move between cells would delete.
     "0090_moved_projects.sql": ["trigger refuse_moved_project"] * 5,
+    "0097_tokens_of_moved_projects.sql": [
+        "trigger refuse_moved_project", "trigger refuse_moved_project_revoked",
+    ],
 }  # fmt: skip
 MIGRATIONS = read_migrations()
 NAMES = [one.name for one in MIGRATIONS]

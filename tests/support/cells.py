@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -27,13 +28,16 @@ def cell(name: str, url: str, **more: Json) -> Json:
     return {"name": name, "url": url, **more}
 
 
-def cells_settings(databases: Sequence[Json], **more: Json) -> Settings:
-    """more: further settings of [cells]."""
+def cells_settings(
+    databases: Sequence[Json], settings: Mapping[str, Json] = MappingProxyType({}), **more: Json
+) -> Settings:
+    """settings: of other sections. more: further settings of [cells]."""
     values = {
         "server.listen": f"127.0.0.1:{free_port()}",
         "cells.databases": databases,
         "channels.webhook.allow": ["127.0.0.0/8"],
         "credentials.key_file": str(key_file()),
+        **settings,
         **{f"cells.{name}": value for name, value in more.items()},
     }
     return load_settings(None, values, environment={})
@@ -52,11 +56,12 @@ def projects_of(cells: Sequence[str], count: int = 1) -> Mapping[str, list[str]]
 
 
 @asynccontextmanager
-async def api_of(databases: Sequence[Json], **more: Json) -> AsyncIterator[Http]:
-    """An API process that serves cells. more: further settings of [cells]."""
-    settings = cells_settings(databases, **more)
+async def api_of(
+    databases: Sequence[Json], settings: Mapping[str, Json] = MappingProxyType({}), **more: Json
+) -> AsyncIterator[Http]:
+    """An API process that serves cells. settings, more: see `cells_settings`."""
     async with (
-        running_cells(settings, asyncio.Event()) as url,
+        running_cells(cells_settings(databases, settings, **more), asyncio.Event()) as url,
         aiohttp.ClientSession() as session,
     ):
         yield Http(session, url)

@@ -13,13 +13,15 @@ import asyncpg
 
 from engine import errors
 from engine.hooks.derived_tokens import TokenKey
+from engine.store.access.token_copies import delete_tokens, read_copies, write_copies
 from engine.store.access.token_keys import LOCK as LOCK_TOKEN_KEYS
 from engine.store.access.token_keys import NOTIFY as NOTIFY_TOKEN_KEYS
 from engine.store.access.token_keys import encrypt_token_key, read_token_keys
+from engine.store.access.tokens import NOTIFY as NOTIFY_TOKENS
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
 from engine.store.projects.cells import read_cell
-from engine.words import MoveState
+from engine.words import Json, MoveState
 
 _STACKS = "stack_id in (select id from stack where project = $1)"
 _PROJECT = "project = $1"
@@ -58,14 +60,18 @@ MOVED: Mapping[str, str] = {
 #: publisher adds, are not refused: it has locked the cursor.
 GUARDED = (
     "software_config", "software_deployment", "subscription", "trust", "observation_credential",
+    "token",
 )  # fmt: skip
+#: Tables whose rows stay where they are until the project has arrived, because requests for reads
+#: are authenticated with them; copies arrive with the other rows.
+COPIED = ("token",)
 #: Tables with a column for a project or a stack whose rows do not move.
 NOT_MOVED: Mapping[str, str] = {
     "cell_project": "the directory: each cell says where the project is",
     "moving_row": "the rows that move",
     "moving_schema": "where the rows that move can be read",
     "stack_tag": "triggers of the table stack write it",
-    "token": "tokens are not used with cells",
+    **dict.fromkeys(COPIED, "copies arrive with the project"),
 }
 #: Rows get another position in the other database; their number identifies none there.
 RENUMBERED = "outbox"
@@ -311,7 +317,7 @@ async def find_left(conn: Connection, projects: Sequence[str]) -> set[str]:
 
 async def read_schema(conn: Connection) -> tuple[str, str]:
     """A digest of the columns, and the migrations."""
-    row = await conn.fetchrow(SCHEMA, [*MOVED])
+    row = await conn.fetchrow(SCHEMA, [*MOVED, *COPIED])
     return (row["columns"], row["migrations"]) if row else ("", "")
 
 
@@ -409,12 +415,14 @@ async def arrive(
     digests: Mapping[str, TableDigest],
     position: int,
     keys: Sequence[TokenKey],
+    tokens: Sequence[Json],
     keyring: Keyring,
 ) -> None:
     """Insert the rows into their tables, and record that the project is in this cell.
 
     source: the name of the other cell. position: the last one of events there. keys: those of the
-    other cell. Raises Conflict if the rows differ from `digests`, or one of them exists.
+    other cell. tokens: of the project, by `read_copies`. Raises Conflict if the rows differ from
+    `digests`, or one of them exists.
     """
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
@@ -443,6 +451,11 @@ async def arrive(
         await conn.execute(SHIFT_PURGED, project, shift)
         await conn.execute(INSERT_SHIFT, project, boundary, shift, last)
         await _add_token_keys(conn, keys, keyring)
+        await delete_tokens(conn, project)  # an earlier move from this cell can have left some
+        await write_copies(conn, tokens)
+        if await read_copies(conn, project) != tokens:
+            raise refuse_difference("token", "the copies differ")
+        await conn.execute(NOTIFY_TOKENS)
         while await delete_page(conn, project):
             pass
 

@@ -162,11 +162,12 @@ with page as materialized (
 select (select max(over) from page) as reached, (select count(*) from deleted) as deleted,
        (select count(*) from page) = $3 as more
 """
-#: Tokens that are no longer accepted.
-PURGE_TOKENS = _purge_rows.format(
-    table="token", key="id",
-    rows="(select id, least(revoked_at, expires_at) as over from token) r",
-)  # fmt: skip
+#: Tokens, with the time when they were no longer accepted. A cell keeps one that was valid in every
+#: project until it expires, so that no other cell, which may have been away, brings it back.
+_BY_END = """
+(select id, case when project = '*' and exists (select from cell) then expires_at
+                 else least(revoked_at, expires_at) end as over from token) r"""
+PURGE_TOKENS = _purge_rows.format(table="token", key="id", rows=_BY_END)
 PURGE_SESSIONS = _purge_rows.format(
     table="session", key="id", rows="(select id, expires_at as over from session) r"
 )
@@ -290,7 +291,7 @@ NEXT_DELIVERY = "select min(ended_at) from delivery where ended_at > $1"
 NEXT_HOOK = "select min(decided_at) from hook where state <> 'waiting' and decided_at > $1"
 NEXT_TRAVERSAL = "select min(ended_at) from traversal where ended_at > $1"
 NEXT_KEY = "select min(created_at) from idempotency where created_at > $1"
-NEXT_REVOKED = "select min(t) from token, least(revoked_at, expires_at) t where t > $1"
+NEXT_REVOKED = f"select min(over) from {_BY_END} where over > $1"  # noqa: S608 - of a constant
 NEXT_SESSION = "select min(expires_at) from session where expires_at > $1"
 NEXT_SIGN_IN_PLACE = "select min(last_at) from sign_in_place where last_at > $1"
 NEXT_OBSERVATION_CREDENTIAL = """

@@ -25,7 +25,10 @@ select project from (
     select project from stack
     union select project from software_config
     union select project from subscription
-    union select project from observation_credential) p
+    union select project from observation_credential
+    union select project from token
+           where project <> '*' and revoked_at is null
+             and (expires_at is null or expires_at > clock_timestamp())) p
  order by project
 """
 ANNOUNCE = "update cell set announced = $1 where announced < $1"

@@ -11,6 +11,7 @@ from engine.missing_objects import no_token
 from engine.store.access import tokens as store
 from engine.store.access.tokens import EVERYWHERE, TokenRecord
 from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.cells import CELLS
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
 from hub.api.query_parameters import flag
@@ -61,6 +62,8 @@ async def create(request: web.Request) -> web.Response:
         issued, token = await context.hasher.run(block_of(request.remote or ""), make)
     async with context.database.connection() as conn:
         row = await store.create(conn, issued)
+    if body.everywhere:
+        await request.app[CELLS].share_tokens()
     created: responses.NewToken = {**document(row), "token": token}
     return json_response(created, 201)
 
@@ -79,6 +82,8 @@ async def revoke(request: web.Request) -> web.Response:
     token_id = uuid_of(request.match_info["token"], no_token)
     async with context_of(request).database.connection() as conn:
         await store.revoke(conn, project, token_id, who.name)
+    if project == EVERYWHERE:
+        await request.app[CELLS].share_tokens()
     return web.Response(status=204)
 
 

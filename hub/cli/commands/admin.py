@@ -52,7 +52,11 @@ def create_token(
     everywhere: token.Everywhere = False,
     project: Annotated[str, typer.Option("--project", help="The project of the token.")] = "",
 ) -> None:
-    """Create a token without signing in: the first one, or after losing all others."""
+    """Create a token without signing in: the first one, or after losing all others.
+
+    With the settings of an API process that serves cells, it is created in the cell of its project,
+    or in all cells.
+    """
     if everywhere == bool(project):
         stop("name the project with --project NAME, or use --everywhere", ExitCode.USAGE)
     secret = token.read_password() if password else None
@@ -60,14 +64,14 @@ def create_token(
     async def work(settings: "Settings") -> Json:
         import orjson
 
-        from engine.store.access import tokens as store
+        from engine.store.access.tokens import EVERYWHERE
         from hub.api.headgate.tokens import document
         from hub.auth.token_issuer import TokenRequest, issue
-        from hub.checks.offline_database import open_offline
+        from hub.cli.commands.token_creation import create_token
 
         request = TokenRequest(
             id=uuid4(),
-            project=project or store.EVERYWHERE,
+            project=project or EVERYWHERE,
             name=name,
             roles=role,
             by="headgate admin",
@@ -76,12 +80,11 @@ def create_token(
             random_bytes=secrets.token_bytes(32),
         )
         record, text = issue(request)
-        async with open_offline(settings.database) as conn:
-            created = {**document(await store.create(conn, record)), "token": text}
+        created = {**document(await create_token(settings, record)), "token": text}
         # As in a response of the API: the row has a UUID.
         return orjson.loads(orjson.dumps(created, default=str))
 
-    token.print_token(run_offline(offline, work), offline.format)
+    token.print_token(run_offline(offline, work, of_cells=True), offline.format)
 
 
 @app.command()

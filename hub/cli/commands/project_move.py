@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
+from engine.store.access.token_copies import delete_tokens, read_copies
 from engine.store.access.token_keys import key_check, read_token_keys
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
@@ -62,7 +63,7 @@ async def move_project(
     steps: _Steps | None = None
     try:
         async with AsyncExitStack() as stack:
-            connections, away = await _connect(stack, settings, make_keyring(settings))
+            connections, away = await connect_cells(stack, settings, make_keyring(settings))
             states = {
                 name: await moves.read_state(one, project) for name, one in connections.items()
             }
@@ -109,7 +110,7 @@ def _check_settings(settings: Settings, target: str, *, undo: bool) -> None:
         )
 
 
-async def _connect(
+async def connect_cells(
     stack: AsyncExitStack, settings: Settings, keyring: Keyring
 ) -> tuple[dict[str, Connection], list[str]]:
     """Connections to the cells, by name, and the names of those that are away. Raises Conflict if a
@@ -129,7 +130,7 @@ async def _connect(
             raise Conflict(
                 f'the cell "{one.name}": {error.finding.reason}',
                 place=f'{PLACE} "{one.name}"',
-                remedy="Upgrade all cells to the version of this program before you move projects",
+                remedy="Upgrade all cells to the version of this program first",
                 code="OtherVersion",
             ) from error
         await moves.check_cell(conn, one.name)
@@ -349,6 +350,7 @@ class _Steps:
             digests=await moves.digest_moving(self._source, self._move.project),
             position=await moves.read_position(self._source),
             keys=await read_token_keys(self._source, self._keyring),
+            tokens=await read_copies(self._source, self._move.project),
             keyring=self._keyring,
         )
         self._report(f"{self._move.project} is in {self._move.target}")
@@ -357,6 +359,7 @@ class _Steps:
         """Delete the rows in the former cell, with what its processes have added since."""
         if late := await self._take():
             self._report(f"{late} rows were written in {self._move.source} after the copy")
+        await delete_tokens(self._source, self._move.project)
         await schemas.drop_schema(self._source, self._move.project)
         while await moves.delete_page(self._source, self._move.project):
             pass

@@ -19,6 +19,7 @@ from engine.store.database_errors import PROJECT_MOVED
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
 from engine.store.maintenance import project_moves
 from engine.store.maintenance.project_moves import (
+    COPIED,
     GUARDED,
     MOVED,
     NOT_MOVED,
@@ -585,7 +586,7 @@ async def test_each_table_with_a_project_is_guarded_or_its_rows_have_a_row_that_
         await conn.close()
     assert found == {*GUARDED}
     own = {table for table, condition in MOVED.items() if condition == MOVED["stack"]}
-    assert own == {*GUARDED, *WITH_PARENT}
+    assert own | {*COPIED} == {*GUARDED, *WITH_PARENT}
 
 
 async def _is_noticed(http: Http, body: Any) -> bool:

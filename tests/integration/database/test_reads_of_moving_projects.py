@@ -65,7 +65,6 @@ NOT_COMPARED = {
     "/v1/{project}/events/stream": "it is followed in tests of its own",
     "/v1/{project}/session/oidc": "it needs an OpenID provider",
     "/v1/{project}/stacks/{name:arn:.+}": "as the name, whose route is compared",
-    "/v1/{project}/tokens": "tokens are not used with cells",
     "/v1/{project}/observation-credential": "it needs Keystone",
 }
 #: Times at which a process was seen, and of the request.
@@ -113,6 +112,7 @@ async def fill_all(cells: TwoCells) -> dict[str, str]:
     _, config = await http.call("POST", "/software_configs", {"name": "c"})
     sent = {"config_id": config["software_config"]["id"], "server_id": "server"}
     _, deployment = await http.call("POST", "/software_deployments", sent)
+    assert (await http.call("POST", "/tokens", {"name": "ann", "roles": ["reader"]}))[0] == 201
     (hook,) = await http.waiting_hooks("waiting")
     stack = await http.stack("kept")
     _, subscriptions = await http.call("GET", "/subscriptions")
