@@ -21,6 +21,7 @@ from hub.api.routes import Handler
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
 from hub.auth.sessions import Sessions
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 PLACE = "[cells] databases"
@@ -237,21 +238,23 @@ def in_first_cell(handler: Handler) -> Handler:
 
 
 def in_any_cell(
-    authenticate: Callable[[web.Request, AppContext], Awaitable[T]],
+    read: Callable[[web.Request], S],
+    authenticate: Callable[[S, AppContext], Awaitable[T]],
     handler: Callable[[web.Request, T], Awaitable[web.StreamResponse]],
 ) -> Handler:
     """The handler of a URL without a project, which has a token of one of the cells: the cell that
     accepts the token serves the request.
 
-    authenticate: raises HeadgateError with the code Unauthorized if a cell does not accept the
-    token. All cells are asked at once. handler: gets its result. Raises Unavailable if no cell
+    read: returns the token; raises HeadgateError if it is missing or malformed, before a cell is
+    asked. authenticate: raises HeadgateError with the code Unauthorized if a cell does not accept
+    the token. All cells are asked at once. handler: gets its result. Raises Unavailable if no cell
     accepts the token, and a cell is away.
     """
 
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
-        cells = request.app[CELLS]
-        search, refusals = await _find_accepting(request, authenticate, cells.reachable())
+        cells, token = request.app[CELLS], read(request)
+        search, refusals = await _find_accepting(token, authenticate, cells.reachable())
         if search.found is None:
             if refusals and not (search.away or cells.away()):
                 raise refuse_moving("") if cells.moving() else refusals[0]
@@ -265,16 +268,17 @@ def in_any_cell(
 
 
 def read_in_any_cell(
-    authenticate: Callable[[web.Request, AppContext], Awaitable[T]],
+    read: Callable[[web.Request], S],
+    authenticate: Callable[[S, AppContext], Awaitable[T]],
     handler: Callable[[web.Request, T], Awaitable[web.StreamResponse]],
 ) -> Handler:
     """As `in_any_cell`, for a request that changes nothing: it is also served while its project
     moves to another cell."""
 
     async def serve(
-        request: web.Request, places: ReadPlaces, silent: list[str]
+        request: web.Request, token: S, places: ReadPlaces, silent: list[str]
     ) -> web.StreamResponse:
-        search, refusals = await _find_accepting(request, authenticate, places.cells)
+        search, refusals = await _find_accepting(token, authenticate, places.cells)
         silent += search.away
         if search.found is None:
             if away := {*places.away, *search.away}:
@@ -287,11 +291,11 @@ def read_in_any_cell(
 
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
-        cells = request.app[CELLS]
+        cells, token = request.app[CELLS], read(request)
         for _ in range(READ_ATTEMPTS):
             places, silent = await cells.locate_all(), list[str]()
             try:
-                response = await serve(request, places, silent)
+                response = await serve(request, token, places, silent)
             except Exception:
                 # The rows of a project that has moved are deleted.
                 if await cells.are_current(places, silent):
@@ -305,11 +309,9 @@ def read_in_any_cell(
 
 
 async def _find_accepting(
-    request: web.Request,
-    authenticate: Callable[[web.Request, AppContext], Awaitable[T]],
-    places: Sequence[Cell],
+    token: S, authenticate: Callable[[S, AppContext], Awaitable[T]], places: Sequence[Cell]
 ) -> tuple[CellSearch[tuple[Cell, T]], Sequence[HeadgateError]]:
-    """The place that accepts the token of a request, and the refusals of the others. Raises other
+    """The place that accepts a token, and the refusals of the others. Raises other
     errors of `authenticate`."""
     refusals: list[HeadgateError] = []
 
@@ -318,7 +320,7 @@ async def _find_accepting(
             if place.name != name:
                 continue
             try:
-                return place, await authenticate(request, place.context)
+                return place, await authenticate(token, place.context)
             except HeadgateError as error:
                 if error.code != UNAUTHORIZED:
                     raise

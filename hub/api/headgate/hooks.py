@@ -121,20 +121,31 @@ async def signal(request: web.Request) -> web.Response:
     return await _answer(request, answer_from(request, await body_of(request)), project_of(request))
 
 
-async def _authenticate(request: web.Request, context: AppContext) -> Automation:
-    """The subscription that has the token. The response to a wrong token does not reveal whether
-    the hook exists."""
+def _read_token(request: web.Request) -> tuple[UUID, str]:
+    """The ID of the hook, and the token. Raises HeadgateError."""
     token = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
     hook_id = uuid_or_none(request.match_info["hook"])
-    holder = await context.hook_tokens.holder(hook_id, token) if hook_id else None
+    if hook_id is None or not token:
+        raise _not_its_token()
+    return hook_id, token
+
+
+async def _authenticate(token: tuple[UUID, str], context: AppContext) -> Automation:
+    """The subscription that has the token. The response to a wrong token does not reveal whether
+    the hook exists."""
+    holder = await context.hook_tokens.holder(*token)
     if holder is None:
-        raise HeadgateError(
-            "this is not the hook's token",
-            place="Authorization",
-            remedy="Send `Authorization: Bearer TOKEN` with the token of the hook's notification.",
-            code="Unauthorized",
-        )
+        raise _not_its_token()
     return holder
+
+
+def _not_its_token() -> HeadgateError:
+    return HeadgateError(
+        "this is not the hook's token",
+        place="Authorization",
+        remedy="Send `Authorization: Bearer TOKEN` with the token of the hook's notification.",
+        code="Unauthorized",
+    )
 
 
 async def signal_by_token(request: web.Request, holder: Automation) -> web.Response:
@@ -213,7 +224,7 @@ ROUTES = (
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", list_decisions, "The audit log of a hook",
           "hooks", response=responses.HookDecisions),
     Route("POST", "/hooks/{hook}/signal",
-          count_wrong_tokens(in_any_cell(_authenticate, signal_by_token)),
+          count_wrong_tokens(in_any_cell(_read_token, _authenticate, signal_by_token)),
           "Answer a hook with its token", "hooks", body=Signal,
           takes_body=True, response=responses.Hook),
 )  # fmt: skip

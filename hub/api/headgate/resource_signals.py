@@ -29,19 +29,23 @@ async def send(request: web.Request, ids: tuple[UUID, UUID]) -> web.Response:
     return json_response(None)
 
 
-async def _authenticate(request: web.Request, context: AppContext) -> tuple[UUID, UUID]:
-    """The IDs of the stack and the resource. The response to a wrong token does not reveal whether
-    the resource exists."""
+def _read_token(request: web.Request) -> tuple[str, UUID, UUID]:
+    """The token, and the IDs of the stack and the resource. Raises HeadgateError."""
     credentials = request_credentials(request.headers)
     token = credentials.bearer or credentials.token or request.query.get(PARAMETER, "")
     stack_id = uuid_or_none(request.match_info["stack"])
     resource_id = uuid_or_none(request.match_info["resource"])
-    if stack_id is None or resource_id is None:
+    if not token or stack_id is None or resource_id is None:
         raise _refusal()
-    opens = partial(context.signal_urls.opens, token, stack_id, resource_id)
-    if not await context.token_keys.check_refreshed(opens):
+    return token, stack_id, resource_id
+
+
+async def _authenticate(token: tuple[str, UUID, UUID], context: AppContext) -> tuple[UUID, UUID]:
+    """The IDs of the stack and the resource. The response to a wrong token does not reveal whether
+    the resource exists."""
+    if not await context.token_keys.check_refreshed(partial(context.signal_urls.opens, *token)):
         raise _refusal()
-    return stack_id, resource_id
+    return token[1:]
 
 
 def _refusal() -> HeadgateError:
@@ -56,7 +60,7 @@ def _refusal() -> HeadgateError:
 
 QUERY = {PARAMETER: "the token, for clients that cannot send headers"}
 ROUTES = tuple(
-    Route(method, PATH, count_wrong_tokens(in_any_cell(_authenticate, send)),
+    Route(method, PATH, count_wrong_tokens(in_any_cell(_read_token, _authenticate, send)),
           "Send a signal to a resource", "resources",
           query=QUERY, takes_body=True, response=NoneType)
     for method in ("POST", "PUT")

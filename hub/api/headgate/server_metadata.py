@@ -5,7 +5,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
+from uuid import UUID
 from xml.etree import ElementTree
 
 from aiohttp import web
@@ -61,12 +63,26 @@ async def describe(request: web.Request, server: ServerRecord) -> web.Response:
     return web.Response(text=_document(server, text), content_type=XML, charset="utf-8")
 
 
-async def _authenticate(request: web.Request, context: AppContext) -> ServerRecord:
-    """The response to a wrong signature does not reveal whether the server exists."""
+@dataclass(frozen=True, slots=True)
+class _SignedRequest:
+    """owner: the stack and the resource of the access key."""
+
+    request: web.Request
+    owner: tuple[UUID, UUID]
+
+
+def _read_key(request: web.Request) -> _SignedRequest:
+    """Raises HeadgateError."""
     query = request.query
     owner = owner_of(query.get(ACCESS_KEY, ""))
-    if owner is None or len(query) != len(set(query)):
+    if owner is None or not query.get(SIGNATURE) or len(query) != len(set(query)):
         raise _refusal()
+    return _SignedRequest(request, owner)
+
+
+async def _authenticate(signed: _SignedRequest, context: AppContext) -> ServerRecord:
+    """The response to a wrong signature does not reveal whether the server exists."""
+    request, owner, query = signed.request, signed.owner, signed.request.query
     public = urlsplit(context.servers.url)
     addresses = ((request.host, request.rel_url.raw_path), (public.netloc, public.path))
 
@@ -127,7 +143,7 @@ QUERY = {
     ),
 }
 ROUTES = (
-    Route("GET", PATH, count_wrong_tokens(read_in_any_cell(_authenticate, describe)),
+    Route("GET", PATH, count_wrong_tokens(read_in_any_cell(_read_key, _authenticate, describe)),
           "The metadata of a server, for its agent",
           "software", query=QUERY, content_type=XML),
 )  # fmt: skip

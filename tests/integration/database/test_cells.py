@@ -17,6 +17,7 @@ from engine.errors import Conflict, Invalid, Unavailable
 from engine.store.database import open_database
 from engine.store.maintenance.processes import register
 from engine.store.projects.cells import add_project, announce, has_project, identify_cell
+from engine.types.software import deployed_server
 from hub.checks.doctor import run_checks
 from hub.program.loops import make_process
 from hub.program.server_processes import serve
@@ -32,11 +33,14 @@ from tests.support.cells import (
     url_of,
 )
 from tests.support.keys import KEYRING, key_file
+from tests.support.ports import free_port
 from tests.support.postgres import TestServer
 from tests.support.program import ServerProcess, eventually, program, resource
 from tests.support.receiver import Receiver, running_receiver, until
 from tests.support.replication import PostgresNode
 
+METADATA = deployed_server.PATH
+KEY = deployed_server.access_key(uuid4(), uuid4())
 HOOKED = {"web": resource(hooks=[{"on": "pre-create"}])}
 
 
@@ -350,6 +354,41 @@ async def test_tokens_of_hooks_and_signals_are_those_of_any_cell(urls: list[str]
         async with http.session.post(known["url"], json={}, headers=right) as answer:
             assert answer.status == 200, await answer.text()
         assert await of_b.until_ended("s") == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "wrong", "malformed"),
+    [
+        (
+            "POST", "//hooks/{id}/signal", {"Authorization": "Bearer x"},
+            [("//hooks/x/signal", {"Authorization": "Bearer x"}), ("//hooks/{id}/signal", {})],
+        ),
+        (
+            "POST", "//signals/{id}/{id}", {"Authorization": "Bearer x"},
+            [("//signals/x/{id}", {"Authorization": "Bearer x"}),
+             ("//signals/{id}/{id}", {})],
+        ),
+        (
+            "GET", f"/{METADATA}?AWSAccessKeyId={KEY}&Signature=x", {},
+            [(f"/{METADATA}?AWSAccessKeyId=x&Signature=x", {}),
+             (f"/{METADATA}?AWSAccessKeyId={KEY}", {})],
+        ),
+    ],
+    ids=["hook", "signal", "metadata"],
+)  # fmt: skip
+async def test_a_malformed_token_is_refused_while_a_cell_is_away(
+    urls: list[str], method: str, path: str, wrong: Any, malformed: Any
+) -> None:
+    """A wrong one could be of the cell that is away."""
+    away = f"postgresql://127.0.0.1:{free_port()}/x"
+    async with api_of([cell("a", urls[0]), cell("b", away)]) as http:
+
+        async def status(path: str, headers: Any) -> int:
+            call = http.call(method, path.format(id=uuid4()), headers=headers)
+            return (await call)[0]
+
+        assert await status(path, wrong) == 503
+        assert [await status(*one) for one in malformed] == [401, 401]
 
 
 async def test_hooks_are_answered_in_their_cell(urls: list[str]) -> None:
