@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
-from engine.store.connection import connect
+from engine.store.connection import Connection, connect
 from engine.store.database_errors import PROJECT_MOVED
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
 from engine.store.maintenance import project_moves
@@ -35,6 +35,8 @@ from hub.api import admission
 from hub.api.request_validation import read_body
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import ProjectMove, move_project
+from hub.program import cells as served_cells
+from hub.program.cells import ServedCells
 from tests.support.admin_command import run_admin
 from tests.support.cells import (
     api_of,
@@ -230,6 +232,32 @@ async def test_a_project_moves_with_its_waiting_hooks(cells: TwoCells, no_notice
     await eventually(lambda: _succeeds(cells.http))
     assert (await cells.http.stack("new"))["stack_status"] == "CREATE_COMPLETE"
     assert await cells.counts(1) == {}
+
+
+async def test_a_project_that_has_returned_is_changed_before_its_cell_is_read_again(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that knows only of the departure from the other cell reads where the project is."""
+    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    await cells.http.create("done", {"web": resource()})
+    assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
+    await cells.move()
+    await eventually(lambda: _creates(cells.http))
+    note = ServedCells._note_moves
+
+    async def note_other(self: ServedCells, name: str, conn: Connection) -> None:
+        if name != "a":
+            await note(self, name, conn)
+
+    monkeypatch.setattr(ServedCells, "_note_moves", note_other)
+    await cells.move("a")
+    assert await _succeeds(cells.http)
+    assert await _changes(cells.http) == 201
+
+
+async def _changes(http: Http) -> int:
+    template = {"heat_template_version": "2021-04-16"}
+    return (await http.call("POST", "/stacks", {"stack_name": "x", "template": template}))[0]
 
 
 async def _succeeds(http: Http) -> bool:
