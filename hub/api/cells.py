@@ -21,6 +21,7 @@ from hub.api.routes import Handler
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
 from hub.auth.sessions import Sessions
 
+R = TypeVar("R", bound=web.StreamResponse)
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -225,12 +226,14 @@ def first_reachable(cells: Cells) -> Cell:
     return reachable[0]
 
 
-def in_first_cell(handler: Handler) -> Handler:
+def in_first_cell(
+    handler: Callable[[web.Request], Awaitable[R]],
+) -> Callable[[web.Request], Awaitable[R]]:
     """Decorate a handler of a URL without a project that any cell can serve. Raises Unavailable if
     all are away."""
 
     @wraps(handler)
-    async def handle(request: web.Request) -> web.StreamResponse:
+    async def handle(request: web.Request) -> R:
         first_reachable(request.app[CELLS]).enter(request)
         return await handler(request)
 

@@ -111,6 +111,10 @@ class Authenticator(Protocol):
         """Whether these credentials can be checked without a request to another service."""
         ...
 
+    def forget(self) -> None:
+        """Check tokens of this server again that were valid before: they may have been revoked."""
+        ...
+
     async def lasting(self, who: Identity) -> Identity:
         """The identity with a credential that stays valid during a change."""
         ...
@@ -153,6 +157,9 @@ class LocalAuthenticator:
 
     def knows(self, credentials: RequestCredentials, project: str) -> bool:
         return True
+
+    def forget(self) -> None:
+        """There are none."""
 
     async def lasting(self, who: Identity) -> Identity:
         return who

@@ -134,6 +134,9 @@ class Keystone:
         """The roles at the time of creation, because Keystone reports only the roles of a token."""
         return owner.roles if owner.id.startswith(OF_KEYSTONE) else ()
 
+    def forget(self) -> None:
+        """This server has none: those of Keystone are not revoked here."""
+
     async def lasting(self, who: Identity) -> Identity:
         """With a trust: one for each user, project and set of roles. If Keystone refuses it because
         the token itself is from a trust, with the token."""

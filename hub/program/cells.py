@@ -49,13 +49,14 @@ from hub.api.cells import (
     refuse_moving,
     unavailable,
 )
+from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.auth.sessions import Sessions
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
 from hub.http.template_urls import TemplateFetcher
 from hub.metrics import Metrics
 from hub.metrics_exchange import MetricsExchange, merge_labelled, serve_own_metrics
-from hub.program.authenticator import open_authenticator
+from hub.program.authenticator import make_oidc_client, open_authenticator
 from hub.program.cell_probe import PROBE_INTERVAL, CellProbe
 from hub.program.cell_services import make_cell
 from hub.program.cell_sessions import CellSessions
@@ -143,9 +144,15 @@ class ServedCells:
     """The cells of this process, by the settings."""
 
     def __init__(
-        self, settings: Settings, slot: ProcessSlot, tracer: Tracer, stop: asyncio.Event
+        self,
+        settings: Settings,
+        slot: ProcessSlot,
+        tracer: Tracer,
+        stop: asyncio.Event,
+        oidc: OidcClient | None = None,
     ) -> None:
         self._settings = settings
+        self._oidc = oidc
         self._slot = slot
         self._tracer = tracer
         self._stop = stop
@@ -367,8 +374,11 @@ class ServedCells:
     async def share_tokens(self) -> None:
         """A cell that does not respond is away from now on, so that it serves no request with the
         former tokens."""
-        for name in await self._share_tokens(*self.reachable()):
+        cells = self.reachable()
+        for name in await self._share_tokens(*cells):
             self.states[name].record(unavailable([name]))
+        for cell in cells:
+            cell.admission.gatekeeper.authenticator.forget()
 
     async def _share_tokens(self, *cells: Cell) -> Sequence[str]:
         """Bring the tokens that are valid in every project to all these cells; the names of those
@@ -382,6 +392,8 @@ class ServedCells:
         serves requests. Raises Unavailable."""
         if cell.name in await self._share_tokens(*self.reachable(), cell):
             raise unavailable([cell.name])
+        # Its notifications may have been lost.
+        cell.admission.gatekeeper.authenticator.forget()
 
     async def add_project(self, cell: Cell, project: str) -> None:
         if states := self._states_of(project):
@@ -470,7 +482,14 @@ class ServedCells:
         await loops.enter(stack)
         sessions = CellSessions(state.name, settings, database, self._sessions, self.away)
         cell = make_cell(
-            state.name, settings, loops, self._hasher, self.limits, sessions, self._fetcher
+            state.name,
+            settings,
+            loops,
+            self._hasher,
+            self.limits,
+            sessions,
+            self._fetcher,
+            self._oidc,
         )
         async with database.connection() as conn:
             await self._note_moves(state.name, conn)
@@ -695,7 +714,9 @@ async def running_cells(
     """
     async with AsyncExitStack() as stack:
         tracer = await stack.enter_async_context(tracing(settings.tracing))
-        cells = ServedCells(settings, slot, tracer, stop)
+        if (oidc := make_oidc_client(settings.auth)) is not None:
+            await stack.enter_async_context(oidc)
+        cells = ServedCells(settings, slot, tracer, stop, oidc)
         metrics = CellsMetrics(cells, MetricsExchange(slot.directory, slot.number, slot.count))
         tasks = {
             name: asyncio.create_task(cells.keep_connected(state), name=f"cell {name}")

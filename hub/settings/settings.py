@@ -648,12 +648,6 @@ class Settings(Section):
                 "Leave it empty; answers by URL work",
                 *("channels", "slack", "signing_secret_file"),
             )
-        if self.auth.oidc.issuer:
-            raise invalid(
-                "is not supported with [cells]",
-                "Leave it empty; users sign in with tokens or passwords",
-                *("auth", "oidc", "issuer"),
-            )
         return self
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from engine.errors import Forbidden, HeadgateError
 from engine.store.access import tokens as store
 from hub.api.admission import SESSION, count_wrong_tokens
 from hub.api.app_context import context_of, identity_of, project_of
+from hub.api.cells import CELLS
 from hub.api.headgate import responses
 from hub.api.headgate.oidc import SECRET_BYTES, require_provider
 from hub.api.headgate.tokens import document
@@ -110,6 +111,8 @@ async def redeem(request: web.Request) -> web.Response:
         )  # fmt: skip
     if row is None:
         raise _refusal("the code was already used, or the sign-in in the browser has ended")
+    if row.project == store.EVERYWHERE:
+        await request.app[CELLS].share_tokens()
     created: responses.NewToken = {**document(row), "token": token}
     return json_response(created, 201)
 

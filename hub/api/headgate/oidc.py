@@ -8,9 +8,9 @@ from aiohttp import web
 
 from engine.errors import HeadgateError, NotFound
 from engine.store.access import tokens
-from engine.store.access.tokens import NewToken
+from engine.store.access.tokens import EVERYWHERE, NewToken
 from hub.api.app_context import context_of, project_of, public_url
-from hub.api.cells import ADMISSION, in_first_cell
+from hub.api.cells import ADMISSION, CELLS, Cell, in_first_cell, naming_cell
 from hub.api.dashboard import page_response
 from hub.api.error_middleware import error_headers, status_of
 from hub.api.headgate.sessions import set_session_cookie
@@ -109,25 +109,30 @@ async def begin(request: web.Request) -> web.Response:
 
 
 @for_browsers("../")
+@in_first_cell
 async def end(request: web.Request) -> web.Response:
     """Begin the session of the user for whom the provider issued the code."""
-    user, pending = await _identify(request)
-    response = web.Response(status=303)
-    response.headers["Location"] = f"{public_url(request)}/{pending.page}"
-    await _begin_session(request, response, user, pending.project)
-    _end_pending(request, response)
-    return response
-
-
-async def _identify(request: web.Request) -> tuple[OidcUser, PendingSignIn]:
-    client = require_provider(request)
+    require_provider(request)
     pending = read_cookie(request.cookies.get(_pending_cookie(request), ""))
+    cell = await request.app[CELLS].find(pending.project)
+    cell.enter(request)
+    with naming_cell(cell.name):
+        user = await _identify(request, pending)
+        response = web.Response(status=303)
+        response.headers["Location"] = f"{public_url(request)}/{pending.page}"
+        await _begin_session(request, response, user, cell, pending.project)
+        _end_pending(request, response)
+        return response
+
+
+async def _identify(request: web.Request, pending: PendingSignIn) -> OidcUser:
+    client = require_provider(request)
     provider = await client.provider()
     code = authorization_code(request.query, pending, provider, client.rules.issuer)
     gatekeeper, address, now = request[ADMISSION].gatekeeper, request.remote or "", monotonic()
     try:
         async with gatekeeper.turn(address, now):
-            return await client.exchange(code, pending, _redirect_uri(request)), pending
+            return await client.exchange(code, pending, _redirect_uri(request))
     except HeadgateError as error:
         if error.code == UNAUTHORIZED:  # the provider rejected the code
             gatekeeper.limits.count_wrong(address, now)
@@ -135,9 +140,10 @@ async def _identify(request: web.Request) -> tuple[OidcUser, PendingSignIn]:
 
 
 async def _begin_session(
-    request: web.Request, response: web.Response, user: OidcUser, project: str
+    request: web.Request, response: web.Response, user: OidcUser, cell: Cell, project: str
 ) -> None:
-    """Begin the session of a new token, whose secret is not kept. Raises Forbidden."""
+    """Begin the session of a new token, whose secret is not kept. cell: of the project. Raises
+    Forbidden."""
     context, admission, rules = (
         context_of(request),
         request[ADMISSION],
@@ -156,8 +162,12 @@ async def _begin_session(
         lasts=admission.sessions.lasts,
         subject=f"{rules.issuer} {user.subject}",
     )
+    if granted_project != EVERYWHERE:
+        await request.app[CELLS].add_project(cell, project)
     async with context.database.connection() as conn:
         await tokens.create(conn, new)
+    if granted_project == EVERYWHERE:
+        await request.app[CELLS].share_tokens()
     credentials = RequestCredentials(block=block_of(request.remote or ""), session_token=token_id)
     who = await admission.gatekeeper.admit(credentials, project, request.remote or "", monotonic())
     cookie, _ = await admission.sessions.begin(credentials, who)
@@ -203,7 +213,7 @@ ROUTES = (
 )  # fmt: skip
 #: Providers may add parameters to the return.
 CALLBACK_ROUTES = (
-    Route("GET", CALLBACK, in_first_cell(end),
+    Route("GET", CALLBACK, end,
           "The return of a browser from the OpenID provider", "access",
           query={"code": text("the authorization code"),
                  "state": QueryParameter("of the redirect", required=True),

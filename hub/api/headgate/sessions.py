@@ -11,7 +11,7 @@ from channels.envelope import rfc3339
 from engine.store.access import tokens
 from hub.api.admission import SESSION
 from hub.api.app_context import context_of, identity_of, project_of
-from hub.api.cells import ADMISSION
+from hub.api.cells import ADMISSION, CELLS
 from hub.api.headgate import responses
 from hub.api.request_validation import Body, invalid, read_model
 from hub.api.routes import Route, json_response
@@ -96,6 +96,8 @@ async def end(request: web.Request) -> web.Response:
     elif context_of(request).settings.auth.mode == tokens.MODE:
         async with context_of(request).database.connection() as conn:
             await tokens.end_sign_in(conn, UUID(identity_of(request).token_id))
+    if identity_of(request).everywhere:
+        await request.app[CELLS].share_tokens()
     response = web.Response(status=204)
     response.del_cookie(COOKIE, httponly=True, samesite="Strict")
     return response

@@ -521,16 +521,10 @@ def test_contradicting_settings_are_refused(databases: Any, reason: str) -> None
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (
-            {"auth.mode": "tokens", "auth.oidc.issuer": "https://id.example.org",
-             "auth.oidc.client_id": "headgate",
-             "auth.oidc.grants": [{"group": "all", "roles": ["reader"]}]},
-            "is not supported with \\[cells\\]",
-        ),
         ({"channels.slack.signing_secret_file": "slack", "channels.slack.team": "T0123456789",
           "channels.slack.users": [{"id": "U0123456789", "user": "ada"}]}, "a click in Slack names no project"),
     ],
-    ids=["oidc", "slack"],
+    ids=["slack"],
 )  # fmt: skip
 def test_what_is_in_one_database_is_refused_with_cells(values: dict[str, Any], reason: str) -> None:
     cells = {"cells.databases": [cell("a", "postgresql://x/a"), cell("b", "postgresql://x/b")]}

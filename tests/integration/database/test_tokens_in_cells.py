@@ -21,7 +21,7 @@ from engine.store.connection import Connection, connect
 from engine.store.database_errors import PROJECT_MOVED
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
 from engine.store.maintenance.retention import purge
-from engine.store.projects.cells import identify_cell
+from engine.store.projects.cells import has_project, identify_cell
 from hub.api import admission
 from hub.auth.token_issuer import TokenRequest, issue
 from hub.checks.doctor import run_checks
@@ -318,7 +318,7 @@ async def test_tokens_move_with_their_project(cells: Cells, no_notice: None) -> 
     with pytest.raises(Conflict, match="already in the cell"):
         await cells.move()
     assert await cells.revoke(IN_A, before["tokens"][0]["id"]) == 204
-    assert await cells.call(ann, IN_A) == 401
+    await eventually(lambda: _is(401, cells, ann, IN_A))
     conn = await connect(cells.urls[0])
     try:
         assert await tokens.list_tokens(conn, IN_A, all_tokens=True) == []
@@ -406,6 +406,18 @@ async def test_wrong_passwords_are_counted_in_all_cells(urls: list[str]) -> None
         assert await cells.call(cells.root, IN_B) == 200
 
 
+async def recorded(cells: Cells, project: str) -> int:
+    """The number of cells that have a project."""
+    count = 0
+    for one in cells.databases:
+        conn = await connect(one["url"])
+        try:
+            count += await has_project(conn, project)
+        finally:
+            await conn.close()
+    return count
+
+
 async def test_tokens_are_created_with_the_settings_of_an_api_process(cells: Cells) -> None:
     """Without a server: in the cell of the project, which is recorded."""
     settings = cells_settings(cells.databases, MODE)
@@ -413,6 +425,7 @@ async def test_tokens_are_created_with_the_settings_of_an_api_process(cells: Cel
         record, token = new_token(project, "ann")
         await create_token(settings, record)
         assert await cells.call(bearer(token or ""), project) == 200
+        assert await recorded(cells, project) == 1
     of_engine = settings.model_copy(
         update={"cells": type(settings.cells)(), "database": settings.database.model_copy(
             update={"url": settings.cells.databases[0].url})}
