@@ -294,7 +294,7 @@ class Feed:
         self, events: StreamFilter, cursor: Cursor, passed: Callable[[Cursor], None] = _ignore
     ) -> AsyncGenerator[StreamLine | None, None]:
         """The selected events after a cursor, without end; None as a heartbeat. passed: called with
-        each place up to which all events were read, also if they are not selected."""
+        the place of each event that is read, also if it is not selected."""
         async with self._tail(events.project, cursor) as tail:
             loop = asyncio.get_running_loop()
             last = loop.time()
@@ -306,7 +306,6 @@ class Feed:
                     if events.matches(item):
                         yield item
                         last = loop.time()
-                passed(cursor)
                 quiet = self._settings.heartbeat - (loop.time() - last)
                 if quiet <= 0:
                     yield None

@@ -750,29 +750,6 @@ async def test_a_filtered_stream_stays_open_although_what_it_skipped_was_purged(
     assert not chosen.ended
 
 
-async def test_a_stream_of_one_stack_stays_open_although_what_it_skipped_was_purged(
-    cells: TwoCells, short_notice: None, streams: Streams
-) -> None:
-    """The events of other stacks after those that it read from the database when it began."""
-    http = cells.http
-    everything = await streams.open()
-    for name in ("chosen", "other"):
-        await http.create(name, {"web": resource()})
-        assert await http.until_ended(name) == "CREATE_COMPLETE"
-        await has_events(http, everything, name)
-    chosen = await streams.open("0-0", query="?stack=chosen")
-    await has_events(http, chosen, "chosen")
-    assert len(chosen.ids) < len(everything.ids)
-    await purge_until(cells.urls[0], everything.places[-1])
-    await cells.move()
-    await eventually(partial(_is_changed, http))
-    known = len(chosen.ids)
-    await http.update("chosen", template=template({"web": resource("y")}))
-    assert await http.until_ended("chosen") == "UPDATE_COMPLETE"
-    await until(lambda: chosen.ended or len(chosen.ids) >= known + 2)
-    assert not chosen.ended
-
-
 async def check_translation(url: str, highest: int) -> None:
     """Each position, also one that no client has got, is translated once."""
     conn = await connect(url)
