@@ -7,7 +7,7 @@ engine/hooks/precedence.py decides which of several matching rules applies.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from engine.errors import Finding, Findings, nearest
+from engine.errors import BODY, Finding, Findings, nearest
 from engine.hooks.rule import decode_rule
 from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import is_glob, matches_glob
@@ -62,7 +62,7 @@ def check_cleared(cleared_breakpoints: Sequence[str], known: Tree) -> list[Findi
         if not everywhere and pattern not in known and not reaches(pattern, known):
             reason = f'"{pattern}" matches no resource, so no breakpoint is skipped'
             remedy = nearest_place(pattern, known)
-            warnings.append(Finding(f"hooks.clear[{number}]", reason, remedy, UNMATCHED))
+            warnings.append(Finding(f"hooks.clear[{number}]", reason, remedy, UNMATCHED, BODY))
     return warnings
 
 

@@ -194,8 +194,9 @@ SEE_ALSO: Mapping[str, tuple[str, ...]] = {
     "watch": ("why", "events"),
     "why": ("watch", "graph", "hook list"),
 }
-#: What other tools call a command.
+#: What other tools call a command, or with its group, what the API calls it.
 SYNONYMS: Mapping[str, str] = {
+    "hook signal": "hook continue",
     "apply": "stack update",
     "approve": "hook continue",
     "deny": "hook reject",
@@ -208,11 +209,15 @@ SYNONYMS: Mapping[str, str] = {
 MAX_SUGGESTED = 4
 
 
-def suggest_command(word: str) -> str:
-    """``Did you mean `headgate events`?`` for a command of another group; empty: there is none."""
-    found = [path for path in EXAMPLES if path.rpartition(" ")[2] == word]
-    found = sorted(found, key=lambda path: path.count(" "))[:MAX_SUGGESTED]
-    found = found or [one for one in (SYNONYMS.get(word),) if one]
+def suggest_command(word: str, group: str = "") -> str:
+    """``Did you mean `headgate events`?`` for a command of another group; empty: there is none.
+    group: in which the word is no command."""
+    if (meant := SYNONYMS.get(f"{group} {word}")) is not None:
+        found = [meant]
+    else:
+        found = [path for path in EXAMPLES if path.rpartition(" ")[2] == word]
+        found = sorted(found, key=lambda path: path.count(" "))[:MAX_SUGGESTED]
+        found = found or [one for one in (SYNONYMS.get(word),) if one]
     commands = " or ".join(f"`headgate {path}`" for path in found)
     return f"Did you mean {commands}?" if commands else ""
 

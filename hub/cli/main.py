@@ -106,7 +106,8 @@ def _show_usage_error(error: UsageError) -> None:
     if unknown := _NO_COMMAND.match(error.message):
         from hub.cli.examples import suggest_command
 
-        if near := suggest_command(unknown[1]):
+        path = error.ctx.command_path if error.ctx is not None else ""
+        if near := suggest_command(unknown[1], path.partition(" ")[2]):
             error.message = f"{unknown[0]} {near}"
     if not is_json() or isinstance(error, NoArgsIsHelpError):
         error.show()

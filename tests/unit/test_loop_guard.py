@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from engine import loop_guard
 from engine.errors import TimedOut, Unavailable
 from engine.loop_guard import BatchSize, Fault, Supervisor
 from engine.work.purge import PurgeLoop
@@ -56,33 +57,41 @@ async def test_a_cancelled_loop_ends() -> None:
     assert task.cancelled()
 
 
-@pytest.mark.parametrize(("after", "expected"), [(0.001, 1), (3600.0, 0)])
-async def test_the_first_turn_can_be_delayed(after: float, expected: int) -> None:
-    stop, turns = asyncio.Event(), 0
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that loops have waited for; a wait ends at once, because the loop is stopped."""
+    seconds: list[float] = []
+
+    async def wait(event: asyncio.Event, longest: float) -> bool:
+        seconds.append(longest)
+        event.set()
+        return True
+
+    monkeypatch.setattr(loop_guard, "wait_at_most", wait)
+    return seconds
+
+
+async def test_the_first_turn_can_be_delayed(waits: list[float]) -> None:
+    turns: list[None] = []
 
     async def turn() -> None:
-        nonlocal turns
-        turns += 1
-        stop.set()
+        turns.append(None)
 
-    running = asyncio.create_task(GUARD.run(turn, stop, after=after))
-    await asyncio.wait([running], timeout=0.02 if after > 1 else None)
-    assert turns == expected
-    stop.set()
-    await running
-    assert turns == expected
+    await GUARD.run(turn, asyncio.Event(), after=5.0)
+    assert (waits, turns) == ([5.0], [])
 
 
-async def test_a_purge_is_not_the_first_work_of_a_process() -> None:
+@pytest.mark.parametrize(
+    ("every", "expected"), [(timedelta(hours=1), 5.0), (timedelta(seconds=1), 1.0)]
+)
+async def test_a_purge_is_not_the_first_work_of_a_process(
+    waits: list[float], every: timedelta, expected: float
+) -> None:
     """It would fail here: there is no database."""
-    stop = asyncio.Event()
-    loop = PurgeLoop(cast(Any, None), {}, every=timedelta(hours=1), record=lambda *_: None)
     with capture_logs() as logs:
-        running = asyncio.create_task(loop.run(stop))
-        await asyncio.wait([running], timeout=0.02)
-        stop.set()
-        await running
-    assert logs == []
+        loop = PurgeLoop(cast(Any, None), {}, every=every, record=lambda *_: None)
+        await loop.run(asyncio.Event())
+    assert (waits, logs) == ([expected], [])
 
 
 async def test_an_internal_error_of_a_unit_is_returned_and_counted() -> None:

@@ -112,8 +112,9 @@ def _split(args: list[Json]) -> Json:
         )
     if not isinstance(text, str):
         raise FunctionError(
-            f"String to split must be string; got {type(text)}",
+            f"The text to split must be a string, not {KINDS[type(text)]}.",
             public("Write Fn::Split: [DELIMITER, TEXT]."),
+            heat_reason=f"String to split must be string; got {type(text)}",
         )
     return text.split(delimiter)
 

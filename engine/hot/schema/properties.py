@@ -13,7 +13,7 @@ from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.schema.constraints import as_json, find_violation, remedy_of
 from engine.hot.schema.parameters import InvalidValue, ParameterKind, convert, parse_number
-from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema, has_hidden
 from engine.hot.schema.value_schema import HIDDEN_VIOLATION
 from engine.words import Json
 
@@ -98,7 +98,10 @@ def fill_defaults(schema: TypeSchema, properties: Mapping[str, Json]) -> dict[st
 
 
 def mask_hidden(schema: TypeSchema, properties: Expression) -> Expression:
-    """Return the properties with values of hidden properties masked."""
+    """Return the properties with values of hidden properties masked. A call is masked as a whole if
+    its value may contain one."""
+    if isinstance(properties, FunctionCall):
+        return MASK if schema.hides else properties
     return _mask(schema.properties, properties)
 
 
@@ -262,7 +265,7 @@ def _mask(fields: Mapping[str, Property], given: Expression) -> Expression:
 def _mask_property(one: Property, value: Expression) -> Expression:
     if value is None:
         return None
-    if one.hidden:
+    if one.hidden or (isinstance(value, FunctionCall) and has_hidden({"": one})):
         return MASK
     if one.items is not None and isinstance(value, list):
         return [_mask_property(one.items, item) for item in value]

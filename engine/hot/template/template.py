@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from engine.hot.evaluation.evaluator import ForEachItem
 
 NO_TYPE: Final = "Each Resource must contain a Type key."
+#: Heat's message about a resource that is not a map, for its Python type.
+NO_RESOURCE: Final = '"resources" must contain a map of resource maps. Found a [{}] instead'
 DATA_KEYS: Final = ("type", "id", "properties", "description", "condition", "for_each")
 NEWEST_OF_HEAT: Final = "2021-04-16"
 NO_VERSION: Final = "The template version is invalid: Template version was not provided"
@@ -313,10 +315,11 @@ def _section(document: Mapping[str, Json], name: str, findings: Findings) -> dic
     if value is None or value == {}:
         return {}
     if not isinstance(value, dict):
-        reason = f'"{name}" must be a map.'
+        sentence = ""
         if name.lower() == "conditions":
-            reason = f"Condition definitions must be a map. Found {_kind_of(value)} instead"
-        findings.add(name, reason, "Write names with their definitions.")
+            sentence = f"Condition definitions must be a map. Found {_kind_of(value)} instead"
+        remedy = "Write names with their definitions."
+        findings.add(name, f'"{name}" must be a map.', remedy, heat_reason=sentence)
         return {}
     return value
 
@@ -355,9 +358,9 @@ def _resource(
     dialect = version.dialect
     place = f"{dialect.resources}.{name}"
     if type(given) is not dict:
-        findings.add(
-            place, _no_resource(given, dialect), f"Write {name}: {{{dialect.type}: TYPE}}."
-        )
+        remedy = f"Write {name}: {{{dialect.type}: TYPE}}."
+        sentence = NO_RESOURCE.format(type(given)) if given and dialect is HOT else ""
+        findings.add(place, dialect.missing_type, remedy, heat_reason=sentence)
         return None
     if "/" in name:
         findings.add(place, 'Resource name may not contain "/"', "Rename it.")
@@ -381,13 +384,6 @@ def _resource(
                 escape_glob(name), given[dialect.hooks], at, findings
             )
     return body
-
-
-def _no_resource(given: Json, dialect: Dialect) -> str:
-    """Return the reason, as Heat's, if a definition of a resource is not a map."""
-    if not given or dialect is not HOT:
-        return dialect.missing_type
-    return f'"resources" must contain a map of resource maps. Found a [{type(given)}] instead'
 
 
 def _type(
@@ -603,8 +599,9 @@ def _output(name: str, given: Json, version: Version, findings: Findings) -> Out
     if not isinstance(given, dict):
         findings.add(
             place,
-            f"Output definitions must be a map. Found {_kind_of(given)} instead",
+            "An output must be a map.",
             f"Write {name}: {{{dialect.value}: VALUE}}.",
+            heat_reason=f"Output definitions must be a map. Found {_kind_of(given)} instead",
         )
         return None
     _unknown_keys(given, version.output_keys, "output", version, place, findings)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import Finding, Findings, Invalid, as_errors, one_of
+from engine.errors import BODY, Finding, Findings, Invalid, as_errors, one_of
 from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import declarations_of_parent
@@ -312,9 +312,8 @@ def warnings_of(
     for name in request.clear_parameters:
         if name not in declared:
             reason = f'"{name}" is not a parameter of the template'
-            found.warn(
-                "clear_parameters", reason, one_of(name, [*declared], "Parameters"), "NoEffect"
-            )
+            remedy = one_of(name, [*declared], "Parameters")
+            found.warn_all([Finding("clear_parameters", reason, remedy, "NoEffect", BODY)])
     if definition is None:
         found.warn_all((*parsed.template.warnings, *parsed.environment.warnings, *early))
     else:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from engine.store.connection import Connection
 
-#: Maximum number of names that are looked up: some milliseconds.
-MAX_CANDIDATES = 3_000
+#: Maximum number of names that are looked up, and of their characters: some milliseconds.
+MAX_CANDIDATES, MAX_LENGTH = 5_500, 128
 #: Characters of most names of stacks.
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789-_."
 #: The root stacks that exist with one of these names.
@@ -53,7 +53,10 @@ async def read_similar(conn: Connection, project: str, name: str) -> list[str]:
 
 
 def similar_names(name: str) -> list[str]:
-    """At most MAX_CANDIDATES names that differ in case, in separators or in one place. Pure."""
+    """At most MAX_CANDIDATES names that differ in case, in separators or in one place; none for a
+    name that is longer than MAX_LENGTH. Up to 64 characters, all places are changed. Pure."""
+    if len(name) > MAX_LENGTH:
+        return []
     found: dict[str, None] = {}
     for one in _change_each_place(name):
         if len(found) >= MAX_CANDIDATES:
@@ -73,7 +76,6 @@ def _change_each_place(name: str) -> Iterator[str]:
     yield from (
         name[:at] + name[at + 1 : at + 2] + name[at : at + 1] + name[at + 2 :] for at in cuts
     )
-    for at in cuts:
-        for character in CHARACTERS:
-            yield name[:at] + character + name[at:]
-            yield name[:at] + character + name[at + 1 :]
+    for width in (1, 0):  # in place of a character, and before it
+        for at in cuts:
+            yield from (name[:at] + one + name[at + width :] for one in CHARACTERS)

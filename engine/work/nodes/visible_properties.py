@@ -6,7 +6,7 @@ from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import decode
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.function import FunctionError
-from engine.hot.schema.properties import mask_as_map
+from engine.hot.schema.properties import mask_as_map, mask_hidden
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.traversals.advance import Work
 from engine.words import GATES, IN_PLACE_OPERATIONS, Direction, Json, Operation
@@ -126,13 +126,6 @@ def _resolve_properties(
 
 
 def mask_properties(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
-    """Return `properties` with hidden ones of the schema replaced by ``******``."""
-    return {
-        name: MASK if value is not None and _hides(schema, name) else value
-        for name, value in properties.items()
-    }
-
-
-def _hides(schema: TypeSchema, name: str) -> bool:
-    known = schema.properties.get(name)
-    return known is not None and known.hidden
+    """Return resolved properties with hidden ones of the schema, at any depth, replaced by
+    ``******``."""
+    return dict(mask_hidden(schema, properties) if schema.hides else properties)

@@ -50,6 +50,9 @@ class Sources:
             document = await response
         except RequestError as error:
             self._print_warnings(error.document)
+            if "warnings" in error.document:
+                named = named_warnings(error.document, self.names)
+                error.document = {**error.document, "warnings": named}
             if not error.findings:
                 raise
             raise _with_file_names(error, self.names) from None

@@ -25,7 +25,7 @@ REFUSED, SAME = 668, 578
 #: The number of messages that differ, and what Heat's message contains. The first class counts.
 DIFFERENT = {
     "syntax-errors": (5, r"<unicode string>"),
-    "circles": (5, r"^Circular Dependency Found: "),
+    "circular-dependencies": (5, r"^Circular Dependency Found: "),
     "wrong-kinds": (
         46,
         r"object has no attribute|values? to unpack|cannot unpack|unhashable type"

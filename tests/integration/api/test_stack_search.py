@@ -6,6 +6,7 @@ from engine.missing_objects import no_stack
 from engine.store.database import Database
 from engine.store.stacks.stack_search import (
     MAX_CANDIDATES,
+    MAX_LENGTH,
     MAX_NEIGHBOURS,
     read_neighbours,
     read_similar,
@@ -108,6 +109,16 @@ async def test_a_mistyped_name_is_found_among_many(
 
 
 def test_the_number_of_names_that_are_looked_up_is_limited() -> None:
-    assert len(similar_names("x" * 255)) <= MAX_CANDIDATES
+    assert 4_000 < len(similar_names("name" * 32)) <= MAX_CANDIDATES
     assert len(similar_names("production-web-frontend-1")) < MAX_CANDIDATES
+    assert similar_names("x" * (MAX_LENGTH + 1)) == []
     assert "" not in similar_names("ab")
+
+
+def test_a_wrong_character_at_any_place_of_a_usual_name_is_found() -> None:
+    name = "production-web-frontend-" + "a" * 40
+    assert len(name) == 64
+    found = {*similar_names(name)}
+    for at in range(len(name)):
+        wrong = f"{name[:at]}7{name[at + 1 :]}", f"{name[:at]}7{name[at:]}"
+        assert found.issuperset(wrong), at

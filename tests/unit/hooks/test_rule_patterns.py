@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import Findings
+from engine.errors import BODY, Findings
 from engine.hooks.rule_patterns import (
     LEAF,
     MAX_WARNINGS,
@@ -107,9 +107,15 @@ def test_the_nearest_path_of_a_pattern(pattern: str, place: str) -> None:
 def test_a_breakpoint_to_skip_is_at_a_resource(text: str, warned: bool) -> None:
     known = {"db": LEAF, "inner": {"server": LEAF}, "group": None}
     found = check_cleared([text], known)
-    assert [one.place for one in found] == (["hooks.clear[0]"] if warned else [])
+    assert [(one.file, one.place) for one in found] == (
+        [(BODY, "hooks.clear[0]")] if warned else []
+    )
 
 
 def test_of_many_breakpoints_to_skip_the_first_are_checked() -> None:
     (one, *others) = check_cleared(["daba:pre-create"] * 1000, {"data": LEAF})
     assert (one.remedy, len(others)) == ('Did you mean "data"?', MAX_WARNINGS - 1)
+
+
+def test_all_breakpoints_can_be_skipped_without_resources() -> None:
+    assert check_cleared(["*"], {}) == []

@@ -96,7 +96,7 @@ WRONG_ARGUMENTS: list[tuple[Json, str]] = [
     ({JOIN: [1, ["a"]]}, '"Fn::Join" delimiter must be a string'),
     ({JOIN: ["-", ["a"], ["b"]]}, 'Incorrect arguments to "Fn::Join"'),
     ({SPLIT: ["", "a"]}, "Delimiter for Fn::Split must be"),
-    ({SPLIT: [",", None]}, "String to split must be string; got <class 'NoneType'>"),
+    ({SPLIT: [",", None]}, "The text to split must be a string, not null"),
     ({SPLIT: "ab"}, 'Incorrect arguments to "Fn::Split"'),
     ({REPLACE: ["a", "b"]}, '"Fn::Replace" parameters must be a mapping'),
     ({REPLACE: [{"a": [1]}, "a"]}, '"Fn::Replace" params must be strings or numbers, param a'),

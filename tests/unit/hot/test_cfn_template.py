@@ -131,7 +131,7 @@ INVALID_TEMPLATES: list[tuple[dict[str, Json], str, str]] = [
     (one(Description=[1]), "Resources.a.Description", "type must be string"),
     (one(Condition="x"), "Resources.a.Condition", 'Invalid condition "x"'),
     (one(Condition=5), "Resources.a.Condition", "type must be string_or_boolean"),
-    (output("x"), "Outputs.o", "Output definitions must be a map. Found a str instead"),
+    (output("x"), "Outputs.o", "An output must be a map."),
     (output({"value": 1}), "Outputs.o", "Each output definition must contain a Value key"),
     (
         cfn(

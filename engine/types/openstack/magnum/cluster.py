@@ -35,10 +35,10 @@ _FAILED: Final = frozenset(
     {"CREATE_FAILED", _UPDATE_FAILED, "ROLLBACK_FAILED", "RESUME_FAILED", _DELETE_FAILED}
 )
 #: In the progress of a repeated create: how often it has found no cluster.
-LOOKS: Final = "looks"
-#: Looks, and the seconds between them, before a repeated create sends its request again.
-MAX_LOOKS: Final = 3
-LOOK_PAUSE: Final = 2.0
+READS: Final = "reads"
+#: Reads, and the seconds between them, before a repeated create sends its request again.
+MAX_READS: Final = 3
+READ_PAUSE: Final = 2.0
 #: In the progress: the cluster exists.
 SEEN: Final = "seen"
 #: In the progress of an update: `_version` of the cluster before the request.
@@ -107,13 +107,13 @@ class Cluster(MagnumType):
         """A repeated create looks for its cluster several times: the conductor may not have stored
         it yet."""
         progress = dict(call.progress or {})
-        looks = progress.get(LOOKS, 0)
-        if "id" not in progress and (call.repeated or looks) and looks < MAX_LOOKS:
+        reads = progress.get(READS, 0)
+        if "id" not in progress and (call.repeated or reads) and reads < MAX_READS:
             path = self.row.path
             if await self.find_created(call, session, path, self.mark(call)) is None:
-                until = call.now + timedelta(seconds=LOOK_PAUSE)
+                until = call.now + timedelta(seconds=READ_PAUSE)
                 public = "the cluster of the interrupted request may not be stored yet"
-                return Wait(until, {**progress, LOOKS: looks + 1}, public, public_reason=public)
+                return Wait(until, {**progress, READS: reads + 1}, public, public_reason=public)
         return await super()._create(call, session)
 
     async def _continue(self, call: Call, session: Session) -> Outcome:

@@ -34,10 +34,10 @@ DATABASES, USERS, PASSWORD = "databases", "users", "password"
 NICS, REPLICA_COUNT = "networks", "replica_count"
 Key = TypeVar("Key")
 #: In the progress of a create: how often it has found a failed instance without a reason.
-LOOKS: Final = "looks"
-#: Looks for the reason, and the seconds between them.
-MAX_LOOKS: Final = 10
-LOOK_PAUSE: Final = 1.0
+READS: Final = "reads"
+#: Reads of the instance until it has a reason, and the seconds between them.
+MAX_READS: Final = 10
+READ_PAUSE: Final = 1.0
 #: In the progress of an update: the requests that Trove has accepted.
 SENT: Final = "sent"
 
@@ -124,11 +124,11 @@ class DatabaseInstance(TroveType):
         if self.status(found) in self.row.busy:
             public = f"the {self.row.what} is not ready"
             return poll(call, progress, f"{public}: {self.status(found)}", public)
-        looks = progress.get(LOOKS, 0)
-        if self.status(found) in FAILED and not found.get("fault") and looks < MAX_LOOKS:
-            until = call.now + timedelta(seconds=LOOK_PAUSE)
+        reads = progress.get(READS, 0)
+        if self.status(found) in FAILED and not found.get("fault") and reads < MAX_READS:
+            until = call.now + timedelta(seconds=READ_PAUSE)
             public = f"the {self.row.what} has failed, and Trove has not stored the reason yet"
-            return Wait(until, {**progress, LOOKS: looks + 1}, public, public_reason=public)
+            return Wait(until, {**progress, READS: reads + 1}, public, public_reason=public)
         return await self._finish(call, session, found)
 
     # ---- update

@@ -89,6 +89,7 @@ def test_help_names_commands_that_exist_and_are_similar() -> None:
     [
         ("stack events", "Did you mean `headgate events`?"),
         ("hook login", "Did you mean `headgate login`?"),
+        ("hook signal", "Did you mean `headgate hook continue`?"),
         ("continue", "Did you mean `headgate hook continue`?"),
         ("approve", "Did you mean `headgate hook continue`?"),
         ("plan", "Did you mean `headgate stack update --dry-run`?"),

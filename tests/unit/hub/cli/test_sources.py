@@ -58,7 +58,7 @@ async def test_the_warnings_of_a_refused_request_are_printed_before_its_error(
     with pytest.raises(RequestError) as caught:
         await SOURCES.check_response(refused())
     assert "headgate: warning: site/web.yaml:4:3: Twice." in capsys.readouterr().err
-    assert caught.value.warnings == [WARNING]
+    assert caught.value.warnings == [{**WARNING, "file": "site/web.yaml"}]
 
 
 def test_a_file_that_cannot_be_parsed_is_quoted() -> None:

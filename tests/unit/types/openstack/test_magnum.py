@@ -7,7 +7,7 @@ import pytest
 
 from engine.types.contract import Done, Failed, Replace, Wait
 from engine.types.http_client import NoResponse
-from engine.types.openstack.magnum.cluster import MAX_LOOKS, MAX_STALE, MAX_UNCHANGED
+from engine.types.openstack.magnum.cluster import MAX_READS, MAX_STALE, MAX_UNCHANGED
 from tests.unit.types.calls import KEY, a_call, run
 from tests.unit.types.openstack.clouds import Answers, answer, type_with
 
@@ -89,7 +89,7 @@ async def test_a_repeated_create_waits_for_the_conductor(name: str | None) -> No
 
 async def test_a_repeated_create_sends_its_request_after_some_lists() -> None:
     progress: Json = None
-    for _ in range(MAX_LOOKS):
+    for _ in range(MAX_READS):
         waits = await create(Answers(NONE), {}, repeated=True, progress=progress)
         assert isinstance(waits, Wait)
         progress = waits.progress

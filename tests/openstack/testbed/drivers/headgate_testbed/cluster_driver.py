@@ -20,7 +20,7 @@ from oslo_service import loopingcall
 from headgate_testbed.held import wait_for_file
 
 IN_PROGRESS = "_IN_PROGRESS"
-#: Seconds between two looks at a cluster that changes.
+#: Seconds between two reads of a cluster that changes.
 PAUSE = 0.2
 #: Looks until a cluster must have begun its change.
 LIMIT = 100

@@ -12,7 +12,7 @@ import oslo_messaging
 from oslo_messaging.rpc import dispatcher
 
 CREATE_FAILS = "testbed-create-fails"
-#: Seconds between two looks at the instances, and between two reports of one.
+#: Seconds between two reads of the instances, and between two reports of one.
 PAUSE, REPORT_PAUSE = 0.3, 1.0
 HEALTHY, STOPPED, FAILED = "healthy", "shutdown", "failed to spawn"
 #: Waits for the other members of its cluster.
