@@ -443,7 +443,9 @@ async def test_the_projects_of_tokens_become_those_of_the_first_cell(urls: list[
     """Those that have nothing else."""
     root, ann = await insert(urls[0], EVERYWHERE), await insert(urls[0], IN_B, "ann")
     async with api_of([cell("a", urls[0])], MODE) as http:
-        assert await Cells(urls, http, root).call(ann, IN_B) == 200
+        cells = Cells(urls[:1], http, root)
+        assert await cells.call(ann, IN_B) == 200
+        assert await recorded(cells, IN_B) == 1
     async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE, revision=2) as http:
         cells = Cells(urls, http, root)
         assert [await cells.call(ann, IN_B), await cells.call(root, IN_A)] == [200, 200]
