@@ -28,10 +28,11 @@ def test_a_command_that_waits_in_a_pipe_prints_changes_to_standard_error(
         line = waiting.stderr.readline()
         while "waiting" not in line:
             line = waiting.stderr.readline()
-        assert line == (
-            "headgate: piped: CREATE_IN_PROGRESS, waiting for approval (1): app at pre-create; "
-            "1 of 2 nodes done\n"
+        message = (
+            "piped: CREATE_IN_PROGRESS, waiting for approval (1): app at pre-create; "
+            "1 of 2 nodes done"
         )
+        assert json.loads(line) == {"progress": {"message": message}}
         headgate(server, "hook", "continue", "piped:app")
         result, _ = waiting.communicate(timeout=120)
     assert waiting.returncode == 0 and json.loads(result)["stack_status"] == "CREATE_COMPLETE"
