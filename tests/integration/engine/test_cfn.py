@@ -245,4 +245,4 @@ async def test_breakpoints_in_a_template(run: Program) -> None:
     error = await expect_error(
         run, "PUT", "s", "", {"template": things(AWS, "a", Hooks=["pre-eat"])}
     )
-    assert "Resources.a.Hooks[0]" in error[1]["message"]
+    assert error[1]["place"] == "Resources.a.Hooks[0]"
