@@ -1,7 +1,7 @@
 """Counts attempts to sign in with a password: in all cells that respond.
 
-A password can be valid in every project, so whoever guesses one could send an attempt to the
-projects of each cell (ADR 18).
+A password can be valid in every project, so an attacker could send attempts to the projects of
+each cell (ADR 18).
 """
 
 import asyncio

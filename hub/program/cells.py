@@ -539,7 +539,7 @@ class ServedCells:
         await self._repeat(share, "cells.tokens_not_shared")
 
     async def _repeat(self, step: Callable[[], Awaitable[None]], failed: str) -> None:
-        """Take a step again and again until the process stops. failed: the event in the log."""
+        """Repeat a step until the process stops. failed: the event in the log."""
         logged = ""
         while not self._stop.is_set():
             try:

@@ -84,7 +84,9 @@ class ResourceDefinition:
         if not (isinstance(masked, Mapping) and isinstance(plain, Mapping)):
             return frozenset(names)
         return frozenset(
-            name for name, value in plain.items() if masks_part(masked.get(name), value)
+            name
+            for name, value in plain.items()
+            if name not in masked or masks_part(masked[name], value)
         ) | frozenset(masked.keys() - plain.keys())
 
 

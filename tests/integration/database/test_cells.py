@@ -1,8 +1,6 @@
 """Cells: databases with their own engines, which API processes serve behind one address."""
 
 import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -29,12 +27,10 @@ from tests.support.cells import (
     engine_of,
     of_project,
     projects_of,
-    running_node,
     url_of,
 )
 from tests.support.keys import KEYRING, key_file
 from tests.support.ports import free_port
-from tests.support.postgres import TestServer
 from tests.support.program import ServerProcess, eventually, program, resource
 from tests.support.receiver import Receiver, running_receiver, until
 from tests.support.replication import PostgresNode
@@ -42,19 +38,6 @@ from tests.support.replication import PostgresNode
 METADATA = deployed_server.PATH
 KEY = deployed_server.access_key(uuid4(), uuid4())
 HOOKED = {"web": resource(hooks=[{"on": "pre-create"}])}
-
-
-@pytest.fixture
-async def urls(postgres: TestServer) -> AsyncIterator[list[str]]:
-    """The URLs of three databases."""
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(postgres.new_database()) for _ in range(3)]
-
-
-@pytest.fixture
-async def node() -> AsyncIterator[PostgresNode]:
-    async with running_node("b") as node:
-        yield node
 
 
 async def names(http: Any, path: str) -> list[str]:

@@ -3,7 +3,6 @@ in every project is in all cells."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -37,10 +36,8 @@ from tests.support.cells import (
     engine_of,
     of_project,
     projects_of,
-    running_node,
     url_of,
 )
-from tests.support.postgres import TestServer
 from tests.support.program import PATIENCE, Http, eventually, resource, template
 from tests.support.receiver import running_receiver, until
 from tests.support.replication import PostgresNode
@@ -111,18 +108,6 @@ async def insert(url: str, project: str, name: str = "root", **more: Json) -> di
     finally:
         await conn.close()
     return bearer(token or "")
-
-
-@pytest.fixture
-async def urls(postgres: TestServer) -> AsyncIterator[list[str]]:
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(postgres.new_database()) for _ in range(3)]
-
-
-@pytest.fixture
-async def node() -> AsyncIterator[PostgresNode]:
-    async with running_node("b") as node:
-        yield node
 
 
 @pytest.fixture
