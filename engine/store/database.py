@@ -26,6 +26,7 @@ from engine.store.connection import (
 from engine.store.database_errors import (
     FAILURES,
     PROJECT_MOVED,
+    REMOVALS,
     TRANSIENT,
     connection_errors,
     is_removal,
@@ -78,7 +79,7 @@ def _temporary_errors(connection: Connection) -> Iterator[None]:
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
             _terminate(connection)  # its server is no primary any more
         raise unavailable(error) from error
-    except asyncpg.InternalServerError as error:
+    except REMOVALS as error:
         if not is_removal(error):
             raise
         raise unavailable(error) from error

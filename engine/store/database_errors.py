@@ -24,9 +24,11 @@ TRANSIENT = (
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InvalidCachedStatementError,  # a migration has changed the columns of its result
 )
-#: PostgreSQL's message about a routine or type that was removed while a statement used it.
-_REMOVED = "cache lookup failed for "
-#: The only one of these that a statement can cause, by taking too long.
+#: PostgreSQL's messages about a routine, type or table that was removed while a statement used it.
+_REMOVED = ("cache lookup failed for ", "could not open relation with OID ", "type with OID ")
+#: The errors that can have these messages.
+REMOVALS = (asyncpg.InternalServerError, asyncpg.UndefinedObjectError)
+#: The only one of TRANSIENT that a statement can cause, by taking too long.
 TOO_SLOW = asyncpg.QueryCanceledError
 #: The SQLSTATE of the trigger refuse_moved_project (migrations/0090_moved_projects.sql).
 PROJECT_MOVED = "HG001"
@@ -75,9 +77,9 @@ def classify_error(error: BaseException) -> DataFault:
 
 
 def is_removal(error: BaseException | None) -> bool:
-    """Whether a migration has removed a routine or type while a statement used it. A repetition
-    finds its successor."""
-    return isinstance(error, asyncpg.InternalServerError) and str(error).startswith(_REMOVED)
+    """Whether a migration has removed a routine, type or table while a statement used it. A
+    repetition finds its successor."""
+    return isinstance(error, REMOVALS) and str(error).startswith(_REMOVED)
 
 
 def _classify_sqlstate(error: BaseException | None) -> DataFault:

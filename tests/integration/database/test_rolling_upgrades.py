@@ -217,10 +217,18 @@ async def test_a_statement_whose_result_a_migration_has_changed_is_repeated(
             await conn.fetch(read)
 
 
-async def test_a_routine_that_a_migration_has_removed_is_called_again(database: Database) -> None:
-    raised = """
-    do $$ begin raise exception 'cache lookup failed for function 17' using errcode = 'XX000'; end $$
-    """
+@pytest.mark.parametrize(
+    ("message", "sqlstate"),
+    [
+        ("cache lookup failed for function 17", "XX000"),
+        ("could not open relation with OID 17", "XX000"),  # of a type of rows
+        ("type with OID 17 does not exist", "42704"),
+    ],
+)
+async def test_a_routine_that_a_migration_has_removed_is_called_again(
+    database: Database, message: str, sqlstate: str
+) -> None:
+    raised = f"do $$ begin raise exception '{message}' using errcode = '{sqlstate}'; end $$"
     async with database.connection() as conn:
         with pytest.raises(errors.Unavailable):
             async with savepoint(conn):

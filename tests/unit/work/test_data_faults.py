@@ -38,6 +38,8 @@ ERRORS = [
     (raised(asyncpg.DeadlockDetectedError("deadlock")), DataFault.NONE),
     (raised(asyncpg.InvalidCachedStatementError("after a migration")), DataFault.NONE),
     (raised(asyncpg.InternalServerError("cache lookup failed for type 17")), DataFault.NONE),
+    (raised(asyncpg.InternalServerError("could not open relation with OID 17")), DataFault.NONE),
+    (raised(asyncpg.UndefinedObjectError("type with OID 17 does not exist")), DataFault.NONE),
     (asyncpg.InternalServerError("could not read a block"), DataFault.POSSIBLE),
     (raised(ConnectionResetError("away")), DataFault.NONE),
     (raised(TimeoutError()), DataFault.NONE),
