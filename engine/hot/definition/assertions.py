@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.errors import Findings, one_of
+from engine.hot.definition.model import ResourceAssertions
 from engine.hot.evaluation.assertions import Assertion
 from engine.hot.evaluation.evaluator import EvaluationScope, Evaluator
 from engine.hot.evaluation.extended_evaluator import make_evaluator
@@ -20,6 +21,7 @@ from engine.hot.expressions.expression import (
 )
 from engine.hot.functions.function import FunctionError, UndecidedError
 from engine.hot.functions.logic import LOGIC
+from engine.hot.template.template import ResourceBody
 from engine.words import Json
 
 KEYS: Final = ("assert", "message")
@@ -37,6 +39,24 @@ def check_rules(rules: Json, scope: EvaluationScope) -> None:
     evaluator = make_evaluator(scope)
     reader = AssertionReader(evaluator, make_evaluator(scope, masked=True), "rule")
     reader.read(rules, "rules")
+
+
+def read_resource_assertions(
+    body: ResourceBody, place: str, evaluator: Evaluator
+) -> ResourceAssertions | None:
+    """Return the assertions of a resource that are not decided yet; None if there are none."""
+    if body.preconditions is None and body.postconditions is None:
+        return None
+    masked = make_evaluator(evaluator.scope, masked=True)
+    masked.owner, masked.each = body.name, evaluator.each
+    before = AssertionReader(evaluator, masked, "precondition")
+    after = AssertionReader(evaluator, masked, "postcondition", owner=body.name)
+    found = ResourceAssertions(
+        before.read(body.preconditions, f"{place}.preconditions"),
+        after.read(body.postconditions, f"{place}.postconditions"),
+        before.secret or after.secret,
+    )
+    return found if found.preconditions or found.postconditions else None
 
 
 @dataclass(slots=True)

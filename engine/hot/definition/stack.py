@@ -3,7 +3,7 @@ reduced to values and to expressions over resources. Creating, updating, preview
 call it.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition.assertions import check_rules
+from engine.hot.definition.imported_resources import define_imports, refuse_in_nested
 from engine.hot.definition.model import (
     ContainedStack,
     NestedStackDefinition,
@@ -18,10 +19,14 @@ from engine.hot.definition.model import (
     ResourceDefinition,
     StackDefinition,
 )
-from engine.hot.definition.resources import CheckProperties, DefinitionBuilder
+from engine.hot.definition.outputs import define_outputs
+from engine.hot.definition.resource_properties import CheckProperties, PropertyChecker
+from engine.hot.definition.resources import ResourceBuilder
 from engine.hot.definition.reuse import NONE_REUSABLE, ReusableResources
+from engine.hot.definition.selected_resources import SelectedResources, select_resources
 from engine.hot.definition.validators import check_constraint_names
 from engine.hot.environment.environment import Environment
+from engine.hot.environment.registry import CircularAlias
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.evaluation.evaluator import EvaluationScope
 from engine.hot.evaluation.extended_evaluator import evaluate_locals
@@ -229,25 +234,27 @@ class _StackTree:
             hidden=hidden,
         )
         conditions.decide_all()
-        builder = DefinitionBuilder(
+        scope = self._scope(template, conditions, parameters, given.facade)
+        selected = self._select(template, environment, conditions, scope)
+        evaluate_locals(template.locals, scope)
+        check_rules(template.rules, scope)
+        checker = PropertyChecker(
+            self.types, self.check_properties, selected, self.nesting.values_later
+        )
+        builder = ResourceBuilder(
             template,
-            environment,
-            self.types,
-            self.check_properties,
-            findings,
-            conditions,
+            selected,
+            scope,
+            checker,
             self.nesting,
             previous=previous or NONE_REUSABLE,
             collects=previous is not None,
         )
-        scope = self._scope(builder, parameters, given.facade)
-        evaluate_locals(template.locals, scope)
-        check_rules(template.rules, scope)
-        resources = builder.define_resources(scope)
-        imported = self._read_imported(builder, scope)
-        outputs = builder.define_outputs(scope)
+        resources = builder.define_resources()
+        imported = self._read_imported(template, selected, scope)
+        outputs = define_outputs(template, conditions, scope)
         secret_defaults = given.secret.union(hidden).intersection(environment.parameter_defaults)
-        inside = _ContainedStacks(self, builder, given.pseudo, secret_defaults)
+        inside = _ContainedStacks(self, environment, builder, given.pseudo, secret_defaults)
         nested = inside.define_nested(resources)
         inside.define_members(resources)
         conditions.warn_unused()
@@ -307,45 +314,57 @@ class _StackTree:
         )
 
     def _scope(
-        self, builder: DefinitionBuilder, parameters: "_Parameters", facade: ResourceFacade | None
+        self,
+        template: Template,
+        conditions: Conditions,
+        parameters: "_Parameters",
+        facade: ResourceFacade | None,
     ) -> EvaluationScope:
-        """Select the resources of the stack, and return what its functions can read."""
-        template = builder.template
-        scope = EvaluationScope(
+        """Return what the functions of the stack can read. `_select` adds the resources."""
+        return EvaluationScope(
             version=VERSIONS[template.version],
             parameters=parameters.known,
             hidden=parameters.hidden,
             files=self.files,
             types={},
             disabled=frozenset(),
-            findings=builder.findings,
-            decide=builder.conditions.decide,
+            findings=conditions.findings,
+            decide=conditions.decide,
             parameter_names=parameters.unknown.union(template.parameters),
             mappings=template.mappings,
             facade=facade,
             budget=self.budget,
             stack_outputs=self.stack_outputs,
         )
-        builder.select(scope)
-        scope.types = builder.schemas()
-        scope.disabled = builder.disabled
-        scope.keyed = builder.expansion.names
-        return scope
 
-    def _read_imported(self, builder: DefinitionBuilder, scope: EvaluationScope) -> dict[str, str]:
+    def _select(
+        self,
+        template: Template,
+        environment: Environment,
+        conditions: Conditions,
+        scope: EvaluationScope,
+    ) -> SelectedResources:
+        """Select the resources of the stack, and add them to the scope."""
+        selected = select_resources(
+            template, environment, self.types, conditions, self.nesting, scope
+        )
+        scope.types = selected.schemas()
+        scope.disabled = selected.disabled
+        scope.keyed = selected.expansion.names
+        return selected
+
+    def _read_imported(
+        self, template: Template, selected: SelectedResources, scope: EvaluationScope
+    ) -> dict[str, str]:
         """Return the physical IDs of the section `import`. Only root stacks may have this section
         and `moved`.
         """
-        template, findings = builder.template, builder.findings
         if not (template.moved or template.imported):
             return {}
         if self.nesting.path:
-            for section in ("moved", "import"):
-                if template.document.get(section):
-                    reason = f'A nested template cannot have the section "{section}".'
-                    findings.add(section, reason, "Move it to the template of the root stack.")
+            refuse_in_nested(template, scope)
             return {}
-        return builder.define_imports(scope)
+        return define_imports(template, selected, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,15 +387,21 @@ class _ContainedStacks:
     """Defines the nested stacks and the members of groups that a stack contains. What is wrong in
     them is added to the findings of the stack.
 
-    tree: of the stack. builder: of its resources. pseudo: by HOT names. secret_defaults: names with
-    a secret value in the environment's `parameter_defaults`. found: all contained stacks.
+    tree, environment: of the stack. builder: of its resources. pseudo: by HOT names.
+    secret_defaults: names with a secret value in the environment's `parameter_defaults`. found: all
+    contained stacks.
     """
 
     tree: _StackTree
-    builder: DefinitionBuilder
+    environment: Environment
+    builder: ResourceBuilder
     pseudo: Mapping[str, str]
     secret_defaults: frozenset[str]
     found: list[ContainedStack] = field(default_factory=list)
+
+    @property
+    def _findings(self) -> Findings:
+        return self.builder.scope.findings
 
     def define_nested(
         self, resources: Mapping[str, ResourceDefinition]
@@ -401,18 +426,18 @@ class _ContainedStacks:
                 last[id(kind)] = given, self.tree.nesting.resource_count - before, found
             except Invalid as error:
                 warned = find_in_nested(place, kind.file, error.warnings)
-                self.builder.findings.warn_all(warned)
-                add_nested_findings(place, kind.file, error.findings, self.builder.findings)
+                self._findings.warn_all(warned)
+                add_nested_findings(place, kind.file, error.findings, self._findings)
                 continue
             warned = find_in_nested(place, kind.file, found.warnings)
             if name in needed:
-                add_output_findings(warned, self.builder.findings)
+                add_output_findings(warned, self._findings)
             else:
-                self.builder.findings.warn_all(warned)
+                self._findings.warn_all(warned)
             self.found.append(
                 ContainedStack(found, given.parameters, partial(place_in_nested, place))
             )
-            written = self.builder.expansion.bodies[name].type
+            written = self.builder.selected.expansion.bodies[name].type
             one = NestedStackDefinition(
                 written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
             )
@@ -430,36 +455,39 @@ class _ContainedStacks:
 
     def _members(self, schema: TypeSchema, group: ResourceDefinition) -> str:
         """Check the members of a group as far as they are known; return their digest."""
-        grouping, builder = schema.grouping, self.builder
+        grouping, dialect = schema.grouping, self.builder.scope.version.dialect
         if grouping is None or not isinstance(group.properties, dict):
             return ""
         sample = grouping.sample(group.properties)
         if sample is None:
             return ""
         if grouping.types_only:
-            builder.find_types(group, sample[0]["resources"].values(), grouping.place(""))
+            types = [member["type"] for member in sample[0]["resources"].values()]
+            self._find_types(
+                types, group, f"{group.place}.{dialect.properties}.{grouping.place('')}"
+            )
             return ""
         document, parameters = sample
         # Members have values, not functions: what is secret among them is unknown.
         secret = group.masked_properties is not None
-        settings = settings_inside(builder.environment.document, group.name)
+        settings = settings_inside(self.environment.document, group.name)
         nesting = self.tree.nesting.enter(group.type)
         before = nesting.resource_count
-        place = f"{group.place}.{builder.dialect.properties}"
+        place = f"{group.place}.{dialect.properties}"
 
         def define(
             document: Mapping[str, Json], parameters: Mapping[str, Json]
         ) -> tuple[Template, TemplateType, StackDefinition]:
             template = parse_template(dict(document))
             kind = template_type(
-                "", template, builder.environment, None, settings, nesting.environments
+                "", template, self.environment, None, settings, nesting.environments
             )
             given = self._input(group, parameters, frozenset())
             tree = replace(self.tree, nesting=nesting)
             return template, kind, tree.define(template, kind.environment, given)
 
         try:
-            nesting.check_depth(f"{group.place}.{builder.dialect.type}")
+            nesting.check_depth(f"{group.place}.{dialect.type}")
             template, kind, found = define(document, parameters)
         except Invalid as error:
             wrong = list(error.findings)
@@ -469,7 +497,7 @@ class _ContainedStacks:
                 masked = grouping.sample(shown) if isinstance(shown, dict) else None
                 known = [] if masked is None else _findings_of(partial(define, *masked))
                 wrong = [one if one in known else one.without_values() for one in wrong]
-            add_member_findings(place, grouping.place, wrong, builder.findings)
+            add_member_findings(place, grouping.place, wrong, self._findings)
             return ""
         self.found.append(
             ContainedStack(
@@ -482,6 +510,21 @@ class _ContainedStacks:
             alike * (nesting.resource_count - before) // max(len(template.resources), 1)
         )
         return _digest(kind, found)
+
+    def _find_types(self, types: Iterable[str], group: ResourceDefinition, place: str) -> None:
+        """Report types of members that do not exist. place: of the member."""
+        for name in dict.fromkeys(map(str, types)):
+            try:
+                found = self.environment.registry.find(name, group.name, self.tree.types)
+            except CircularAlias:
+                found = None
+            if found is None:
+                shown = "" if group.masked_properties is not None else f" ({name})"
+                self._findings.add(
+                    place,
+                    f"The Resource Type{shown} of its members could not be found.",
+                    "Map it to another type or a template in the environment's resource_registry.",
+                )
 
     def _input(
         self,

@@ -16,7 +16,7 @@ from aiohttp import web
 from engine.errors import Finding, Findings, Invalid, as_errors
 from engine.hooks.operator import always
 from engine.hooks.rule_reader import Reader
-from engine.hot.definition.resources import CheckProperties
+from engine.hot.definition.resource_properties import CheckProperties
 from engine.hot.definition.stack import (
     PER_STACK,
     NestedStackDefinition,
