@@ -60,7 +60,7 @@ def next_page(listing: Mapping[str, Json], content: Json, url: str) -> str | Non
     return following
 
 
-def observe_object(
+def observation_of(
     properties: Mapping[str, Json], content: Json, secrets: Collection[str] = ()
 ) -> Observation:
     """Compare a response with `ready` and `compare`. Raises InvalidPath.

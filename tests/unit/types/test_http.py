@@ -18,9 +18,9 @@ from engine.types.http import (
     SAME_OBJECT,
     Http,
     HttpSettings,
-    missing_property,
 )
 from engine.types.http.json_paths import first_value
+from engine.types.http.property_checks import missing_property
 from engine.types.http_client import NoResponse
 from engine.types.operator_credentials import Credential, Credentials
 from engine.types.successor import Successor
