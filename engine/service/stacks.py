@@ -30,7 +30,7 @@ from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.quotas import CHECKS, REPAIRS, StackCounts
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals import end as ending
-from engine.service.traversals.prepared_update import UpdateBuilder
+from engine.service.traversals.prepared_update import PreparedUpdate, UpdateBuilder
 from engine.service.traversals.start import PlannedUpdate, Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -214,13 +214,10 @@ class Stacks:
         warned = Findings() if warned is None else warned
         prepared = await self._updates.prepare(project, stack_id, request, warned)
         async with self._database.transaction("accept") as conn:
-            renames = bool(prepared and prepared.blueprint.definition.moved)
-            whole_tree = renames or request.converge
-            await self._moves.lock(conn, project, stack_id, request.moved, whole_tree=whole_tree)
-            locked = await self._traversals.lock_root(conn, project, stack_id, "updated")
-            excluded: Sequence[str] = ()
+            locked = await self._lock_to_update(conn, project, stack_id, request, prepared)
             if continued is not None:
                 await check_continued(conn, continued)
+            excluded: Sequence[str] = ()
             if repair is not None:
                 await check_repair(conn, locked, repair)
                 excluded = await read_requesters(conn, stack_id, locked.version, scales=False)
@@ -230,19 +227,11 @@ class Stacks:
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
-            chosen = repair.make_filter(blueprint.definition) if repair else None
             if request.converge:
-                selected = await self._traversals.planner.select_defined(
-                    request, blueprint, project
+                automatic = repair is not None or continued is not None
+                await self._begin_converge(
+                    conn, locked, request, blueprint, repair, automatic=automatic
                 )
-                drifted = repair.names if repair else selected
-                of = repair.resources if repair else None
-                repaired = await repair_drift(conn, stack_id, drifted, of)
-                if (repair or continued) is not None and not repaired:
-                    raise RepairNotNeeded
-                number = locked.traversal + 1
-                keyring = self._traversals.keyring
-                await begin_round(conn, locked, number, request, selected, keyring)
             current = await read_current_state(conn, stack_id, blueprint)
             await stack_rows.update_settings(
                 conn,
@@ -260,7 +249,7 @@ class Stacks:
                 number=locked.traversal + 1,
                 version=locked.newest + 1,
                 moved=moved,
-                chosen=chosen,
+                chosen=repair.make_filter(blueprint.definition) if repair else None,
             )
             tags = locked.tags if request.tags is None else list(request.tags)
             desired = replace(
@@ -279,6 +268,42 @@ class Stacks:
                 if repair.limit is not None:
                     await quotas.check(conn, project, REPAIRS)
         self._wake()
+
+    async def _lock_to_update(
+        self,
+        conn: Connection,
+        project: str,
+        stack_id: UUID,
+        request: StackRequest,
+        prepared: PreparedUpdate | None,
+    ) -> stack_locks.LockedStack:
+        """Lock the rows that the update changes: of the stack, and of stacks of its tree from which
+        resources move. Raises NotFound, Invalid."""
+        renames = bool(prepared and prepared.blueprint.definition.moved)
+        whole_tree = renames or request.converge
+        await self._moves.lock(conn, project, stack_id, request.moved, whole_tree=whole_tree)
+        return await self._traversals.lock_root(conn, project, stack_id, "updated")
+
+    async def _begin_converge(
+        self,
+        conn: Connection,
+        locked: stack_locks.LockedStack,
+        request: StackRequest,
+        blueprint: Blueprint,
+        repair: RepairUpdate | None,
+        *,
+        automatic: bool,
+    ) -> None:
+        """Select the drift that the converge repairs, and begin its round. automatic: no user asks
+        for it. Raises RepairNotNeeded, if it is automatic and there is no drift any more."""
+        selected = await self._traversals.planner.select_defined(request, blueprint, locked.project)
+        names = repair.names if repair else selected
+        resources = repair.resources if repair else None
+        repaired = await repair_drift(conn, locked.id, names, resources)
+        if automatic and not repaired:
+            raise RepairNotNeeded
+        number, keyring = locked.traversal + 1, self._traversals.keyring
+        await begin_round(conn, locked, number, request, selected, keyring)
 
     async def delete(
         self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str = ""

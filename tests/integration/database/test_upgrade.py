@@ -16,27 +16,11 @@ from engine.store.schema.upgrade import Migration, migrate, read_migrations
 from tests.support.database_dumps import catalog, restore
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource
+from tests.support.programs import ADDITIONS
 from tests.support.receiver import Receiver, until
 
 CHAIN = {"a": resource(), "b": resource(depends_on="a"), "c": resource(depends_on="b")}
 HOOKS = {"hooks": [{"at": "b", "on": ["pre-create", "post-create"]}]}
-#: What the next version might add.
-NEXT = """
-do $$
-declare
-    one text;
-begin
-    for one in select c.relname from pg_class c
-                where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
-                  and c.relname not in ('migration', 'routines')
-    loop
-        execute format('alter table %I add column next_text text, '
-                       'add column next_number integer not null default 7', one);
-    end loop;
-end $$;
-create table next (stack_id uuid not null);
-create index next_index on node (resource_id);
-"""
 
 
 async def create_stacks(run: Program, receiver: Receiver) -> None:
@@ -275,7 +259,7 @@ async def test_a_process_continues_during_the_migration_to_the_next_version(
     await create_stacks(running, receiver)
     for one in read_migrations():
         (tmp_path / one.name).write_text(one.text)
-    (tmp_path / "9999_next.sql").write_text(NEXT)
+    (tmp_path / "9999_next.sql").write_text(ADDITIONS)
     assert await migrate(database_url, tmp_path) == ["9999_next.sql"]
     await check_running(running, receiver)
 
@@ -350,7 +334,7 @@ async def test_a_migration_yields_its_locks_and_restarts(
     monkeypatch.setattr("engine.store.schema.upgrade.TRIES", 1000)
     for one in read_migrations():
         (tmp_path / one.name).write_text(one.text)
-    (tmp_path / "9999_next.sql").write_text(NEXT)
+    (tmp_path / "9999_next.sql").write_text(ADDITIONS)
     async with database.connection() as other:
         async with other.transaction():
             await other.execute("lock table stack in share mode")
