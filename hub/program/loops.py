@@ -42,6 +42,7 @@ from engine.work.audit_signing import AuditSigning
 from engine.work.clock_watch import ClockWatch
 from engine.work.failover_check import FailoverCheck
 from engine.work.lifecycle_notifier import LifecycleNotifier
+from engine.work.nodes.traversal_finisher import TraversalFinisher
 from engine.work.nodes.worker import Worker
 from engine.work.observer.completion_observer import CompletionObserver
 from engine.work.observer.converge_rounds import ConvergeRounds
@@ -189,9 +190,9 @@ class Loops:
             worker_settings(settings),
             name=self.name,
             new_id=uuid4,
-            end=ends.end_alone,
-            end_complete=ends.end_complete,
-            fail_end=self.engine.stacks.fail_traversal,
+            finisher=TraversalFinisher(
+                uuid4, ends.end_alone, ends.end_complete, self.engine.stacks.fail_traversal
+            ),
             keyring=self.keyring,
             exchange=self.authenticator.exchange,
             run_nested=self.engine.nested.run_operation,

@@ -31,9 +31,10 @@ PATTERNS = (
     *(
         f"engine/work/{name}.py"
         for name in (
-            "hook_decisions", "nodes/claim_pace", "nodes/hook_opening", "nodes/job",
-            "nodes/lane_signal", "nodes/node_runner", "nodes/operation_call", "nodes/prepare",
-            "nodes/step_queue", "nodes/transition_encoder", "nodes/worker", "timers",
+            "hook_decisions", "nodes/claim_limits", "nodes/claim_pace", "nodes/hook_opening",
+            "nodes/job", "nodes/lane_signal", "nodes/node_runner", "nodes/operation_call",
+            "nodes/prepare", "nodes/step_queue", "nodes/transition_encoder", "nodes/worker",
+            "timers",
         )
     ),
     "engine/node/*.py",

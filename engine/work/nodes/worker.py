@@ -8,14 +8,13 @@ node occupies no worker.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
 import structlog
-from structlog.contextvars import bound_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
@@ -31,29 +30,27 @@ from engine.store.traversals.advance import (
     UNLABELLED,
     UNREAD,
     AdvanceResult,
-    TraversalToEnd,
     advance,
     next_due,
     release,
-    renew,
 )
 from engine.tracing import Tracer
 from engine.types.registry import TypeRegistry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json
+from engine.work.nodes.claim_limits import ClaimLimits
 from engine.work.nodes.claim_pace import ClaimPace
 from engine.work.nodes.internal_error import report
 from engine.work.nodes.lane_signal import LaneSignal
+from engine.work.nodes.lease_renewal import LeaseRenewal
 from engine.work.nodes.node_runner import NodeRunner, RunnerSettings
 from engine.work.nodes.operation_call import Exchange, OperationRetries, RunNestedOperation
 from engine.work.nodes.runs import RUN_SECONDS, LaterNodes
 from engine.work.nodes.step_queue import StepQueue, WaitingStep
+from engine.work.nodes.traversal_finisher import TraversalFinisher
 from engine.work.worker_metrics import WorkerMetrics
 
 log: FilteringBoundLogger = structlog.get_logger()
-
-#: Ends those of the traversals that are complete; returns the others.
-EndComplete = Callable[[Sequence[TraversalToEnd]], Awaitable[Sequence[TraversalToEnd]]]
 
 #: Seconds before a lane repeats after an error.
 BACK_OFF = 1.0
@@ -63,8 +60,6 @@ OVERDUE_SLEEP = BackOff(0.02, 0.32)
 RESOURCE_BYTES = 4_194_304
 #: Seconds. A claim that is not released counts as lost, as if its process had died.
 RELEASE_TIMEOUT = 2.0
-#: Leases. A process claims no other node for so long while it makes the last try of a node.
-LAST_TRY_ALONE = 1
 #: How often a step in a batch of its own may exceed the statement timeout.
 TRIES = 2
 
@@ -105,9 +100,7 @@ class Worker:
         *,
         name: str,
         new_id: Callable[[], UUID],
-        end: Callable[[TraversalToEnd], Awaitable[None]],
-        end_complete: EndComplete | None = None,
-        fail_end: Callable[[TraversalToEnd, str], Awaitable[None]] | None = None,
+        finisher: TraversalFinisher,
         keyring: Keyring | None = None,
         exchange: Exchange = str,
         run_nested: RunNestedOperation | None = None,
@@ -116,35 +109,27 @@ class Worker:
         metrics: WorkerMetrics | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """end: ends a traversal whose nodes have all ended, or whose timeout has passed.
-        end_complete: ends many at once, and returns those that it leaves to `end`. fail_end: ends
-        one for which `end` raises, with a reason. keyring, exchange: open credentials.
-        run_nested: runs operations of resources with a nested stack. signal_urls: make the URLs at
-        which resources receive signals. resource_bytes: bytes that one resource of a project may
-        compute.
+        """keyring, exchange: open credentials. run_nested: runs operations of resources with a
+        nested stack. signal_urls: make the URLs at which resources receive signals.
+        resource_bytes: bytes that one resource of a project may compute.
         """
-        self._end = end
-        self._end_complete = end_complete
-        self._fail_end = fail_end
+        self._finisher = finisher
         self._database = database
         self._settings = settings
         self._name = name
         self._new_id = new_id
         self._wake = LaneSignal()
-        self._renew_now = asyncio.Event()
         self._served = ""
         self._gathering = 0  # number of lanes that are about to claim
         self._many_stacks = False  # the last claim returned all due nodes, of several stacks
         self._pace = ClaimPace()  # by the loop's clock
         self._turn: asyncio.TimerHandle | None = None  # after a notification
         self._has_turn = False  # the lane that is woken claims if work is due
-        self._does_io = True  # until a batch has started no task
         self._queue = StepQueue(settings.batch)
-        self._single_claims = 0  # number of claims limited to one node, after a larger one failed
-        self._claim_unread = False  # the next claim reads no documents
-        self._claims_suspects = False  # a running claim may return nodes that ended their workers
+        self._limits = ClaimLimits(
+            settings.batch, settings.operations, settings.lease.total_seconds()
+        )
         self._run_types = registry.computing_types()
-        self._suspects_from = 0.0  # when such nodes may be claimed again, by the loop's clock
         self._runner = NodeRunner(
             RunnerSettings(
                 registry=registry,
@@ -161,6 +146,9 @@ class Worker:
             ),
             self._queue,
             wake=self.wake,
+        )
+        self._renewal = LeaseRenewal(
+            database, self._runner, self._queue, lease=settings.lease, new_id=new_id
         )
 
     def wake(self) -> None:
@@ -198,7 +186,7 @@ class Worker:
 
     def check_cancelled(self) -> None:
         """Interrupt cancelled operations now: some were cancelled while a worker called them."""
-        self._renew_now.set()
+        self._renewal.check_now()
 
     @property
     def started(self) -> Sequence[StartedOperation]:
@@ -230,7 +218,7 @@ class Worker:
 
     async def _run(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
-            renewing = group.create_task(self._renew_leases())
+            renewing = group.create_task(self._renewal.run())
             workers = [
                 group.create_task(self._lane(group, stop)) for _ in range(self._settings.workers)
             ]
@@ -289,7 +277,7 @@ class Worker:
         elif how is not DataFault.CERTAIN or len(batch) != 1:
             report(error, self._new_id(), f"batch of {len(batch)} steps, {want} nodes to claim")
         if not batch and how is not DataFault.NONE:
-            self._claim_unread, self._single_claims = want == 1, self._settings.batch
+            self._limits.record_failed_claim(want)
         if how is DataFault.NONE or not batch:
             self._queue.put_back(batch)
         elif len(batch) > 1:
@@ -309,21 +297,9 @@ class Worker:
             self._runner.fail_refused(one, error)
 
     def _free_capacity(self) -> int:
-        """Return how many nodes to claim: a batch if operations only compute; with I/O as many as
-        may run at once, which leaves the rest to other processes. None at the beginning of the last
-        try of a node, which would fail if a new node ended the process.
-        """
-        last_try = self._runner.last_try_since
-        if last_try is not None:
-            alone = LAST_TRY_ALONE * self._settings.lease.total_seconds()
-            if asyncio.get_running_loop().time() - last_try < alone:
-                return 0
-        free = max(0, self._settings.operations - len(self._runner.running()))
-        if self._single_claims:
-            return min(1, free)
-        if free and not self._does_io:
-            return self._settings.batch
-        return min(self._settings.batch, free)
+        now = asyncio.get_running_loop().time()
+        running = len(self._runner.running())
+        return self._limits.free_capacity(running, self._runner.last_try_since, now)
 
     async def _round(
         self, group: asyncio.TaskGroup, batch: Sequence[WaitingStep], want: int
@@ -332,9 +308,9 @@ class Worker:
 
         Raises only if no step of the batch is written.
         """
-        began = asyncio.get_running_loop().time()
-        last_try = self._runner.last_try_since
-        with self._may_claim_suspects(want) as suspects:
+        now = asyncio.get_running_loop().time
+        began, last_try = now(), self._runner.last_try_since
+        with self._limits.may_claim_suspects(want, last_try, began) as suspects:
             advanced = await self._advance(
                 [document for one in batch for document in one.documents()], want, suspects=suspects
             )
@@ -347,11 +323,10 @@ class Worker:
                 else:
                     self._runner.release_written(one, alone=one.claim in advanced.alone)
             if advanced.ends:
-                await self._finish(advanced.ends)
+                await self._finisher.finish(advanced.ends)
             self._run_nodes(group, advanced, began)
         if last_try is not None and self._runner.last_try_since is None:
-            # Other nodes may be claimed now: first, for as long as they waited.
-            self._suspects_from = 2 * asyncio.get_running_loop().time() - last_try
+            self._limits.record_last_try(last_try, now())
             self.wake()
         return advanced
 
@@ -369,36 +344,18 @@ class Worker:
                 break
             self._runner.run_node(group, work, began, later)
         if advanced.work:
-            self._does_io = len(self._runner.running()) > before
-
-    @contextmanager
-    def _may_claim_suspects(self, want: int) -> Iterator[bool]:
-        """Yield whether this claim may return nodes that ended their workers: one claim at a time,
-        and none during the last try of such a node, nor for as long after it.
-        """
-        allowed = (
-            want > 0
-            and not self._claims_suspects
-            and self._runner.last_try_since is None
-            and asyncio.get_running_loop().time() >= self._suspects_from
-        )
-        self._claims_suspects |= allowed
-        try:
-            yield allowed
-        finally:
-            if allowed:
-                self._claims_suspects = False
+            self._limits.record_started(len(self._runner.running()) - before)
 
     async def _advance(self, steps: Sequence[Json], want: int, *, suspects: bool) -> AdvanceResult:
         reach("advance.before")
         began = asyncio.get_running_loop().time()
-        max_bytes = UNREAD if self._claim_unread else BATCH_BYTES
+        max_bytes = BATCH_BYTES if self._limits.reads_documents else UNREAD
         if want:
             self._end_turn()
         async with self._database.connection() as conn:
             advanced = await advance(
                 conn, self._name, self._settings.lease, want, steps, self._served, max_bytes,
-                suspects=suspects, run_types=() if self._single_claims else self._run_types,
+                suspects=suspects, run_types=self._run_types if self._limits.claims_runs else (),
                 labels=self._settings.labels,
             )  # fmt: skip
         reach("advance.after")
@@ -407,7 +364,7 @@ class Worker:
             self._pace.record_claim(began, now)
             stacks = {work.key.stack_id for work in advanced.work}
             self._many_stacks = len(stacks) > 1 and len(advanced.work) < want
-            self._claim_unread, self._single_claims = False, max(0, self._single_claims - 1)
+            self._limits.record_claim()
         self._served = advanced.turn or self._served
         return advanced
 
@@ -419,39 +376,6 @@ class Worker:
         if expired:
             log.warning("lease.expired", remedy="No action needed: another worker runs the nodes.")
         return expired
-
-    async def _finish(self, ends: Sequence[TraversalToEnd]) -> None:
-        """End traversals: together those that are complete, each of the others by itself."""
-        try:
-            reach("worker.end")
-            left = ends if self._end_complete is None else await self._end_complete(ends)
-        except Unavailable as error:
-            log.warning("worker.unavailable", reason=str(error))
-            return  # repeated when their leases expire
-        except Exception as error:
-            report(error, self._new_id(), "end")
-            left = ends
-        for ended in left:
-            with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
-                await self._finish_one(ended)
-
-    async def _finish_one(self, ended: TraversalToEnd) -> None:
-        """End a traversal. An error fails it, or it is repeated when its lease expires."""
-        try:
-            reach("worker.end")
-            await self._end(ended)
-        except Unavailable as error:
-            log.warning("worker.unavailable", reason=str(error))
-        except Exception as error:
-            reason = report(error, self._new_id(), "end")
-            if self._fail_end is not None and classify_error(error) is not DataFault.NONE:
-                await self._finish_failed(self._fail_end(ended, reason))
-
-    async def _finish_failed(self, failing: Awaitable[None]) -> None:
-        try:
-            await failing
-        except Exception as error:
-            report(error, self._new_id(), "end")
 
     async def _sleep(self, last: AdvanceResult | None, overdue: int) -> int:
         """Sleep until woken, until the next timer or lease is due, or for the poll interval. In
@@ -488,40 +412,6 @@ class Worker:
         except Exception as error:
             report(error, self._new_id(), "rest")
         return BACK_OFF
-
-    async def _renew_leases(self) -> None:
-        """Renew leases of running operations; cancel those that another worker has claimed, and
-        interrupt those that are cancelled."""
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.lease.total_seconds() / 3):
-                    await self._renew_now.wait()
-            self._renew_now.clear()
-            try:
-                await self._renew()
-            except Unavailable as error:
-                log.warning("worker.unavailable", reason=str(error))
-            except Exception as error:
-                report(error, self._new_id(), "renew")
-
-    async def _renew(self) -> None:
-        """Renew leases of running nodes and waiting steps, not of steps that are being written:
-        their rows are locked.
-        """
-        reach("worker.renew")
-        claimed = self._runner.claims
-        running = [claim for claim, task in claimed.items() if task is not None]
-        claims = {*running, *(one.claim for one in self._queue)}
-        async with self._database.connection() as conn:
-            kept = await renew(conn, self._settings.lease, sorted(claims))
-        for claim in running:
-            task = claimed.get(claim)
-            if claim not in kept and task is not None:
-                log.warning("lease.lost", stack_id=str(claim.stack_id), node=claim.node)
-                task.cancel()
-                del claimed[claim]
-            elif kept.get(claim):
-                self._runner.interrupt(claim)
 
 
 def _may_leave_more(advanced: AdvanceResult, want: int) -> bool:

@@ -19,6 +19,7 @@ from engine.store.server_connector import DatabaseServer, Failover
 from engine.store.traversals.advance import Claim
 from engine.types.contract import Call, Outcome
 from engine.work.failover_check import FailoverCheck
+from engine.work.nodes.traversal_finisher import TraversalFinisher
 from engine.work.nodes.worker import Worker, WorkerSettings
 from tests.support.idle_engine import NO_BACK_OFF, idle_engine, make_registry
 from tests.support.program import PATIENCE, eventually
@@ -172,7 +173,7 @@ async def test_an_operation_whose_lost_claim_is_taken_again_survives_the_next_fa
             batch=10, workers=1, lease=HOUR, poll=timedelta(seconds=1), operations=10,
             drain=timedelta(0), default_timeout=HOUR, retrying=NO_BACK_OFF,
         ),
-        name="one", new_id=uuid4, end=engine.stacks.end_traversal,
+        name="one", new_id=uuid4, finisher=TraversalFinisher(uuid4, engine.stacks.end_traversal),
     )  # fmt: skip
     check = FailoverCheck(database, "one", started=lambda: worker.started, stop=worker.abandon)
 

@@ -24,7 +24,7 @@ from engine.store.traversals.advance import (
 )
 from engine.types.contract import Call, Outcome, Wait
 from engine.words import Json
-from engine.work.nodes.worker import LAST_TRY_ALONE
+from engine.work.nodes.claim_limits import LAST_TRY_ALONE
 from tests.support.changes import LONG_WAIT
 from tests.support.idle_engine import idle_engine, make_registry
 from tests.support.manual_worker import LEASE, ManualWorker, expire_leases_and_timers
