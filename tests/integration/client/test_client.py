@@ -120,6 +120,41 @@ async def test_a_hook_is_answered_for_what_was_reviewed(client: headgate.Client)
     assert kinds == ["progress", "reject"]
 
 
+async def test_a_hook_is_handed_over_and_its_change_patched(client: headgate.Client) -> None:
+    rule = {"at": "a", "on": "pre-create", "patch": True, "answer_by": ["user:ann"]}
+    await client.stacks.create(
+        "web", template=template({"a": resource("x")}), environment={"hooks": [rule]}
+    )
+    hook = await client.hooks.wait(stack="web", timeout=ENDS)
+    explained = await client.stacks.explain("web")
+    assert [(one["path"], one["state"]) for one in explained["nodes"]] == [("a", "parked")]
+    graph = await client.stacks.graph("web")
+    assert [(one["path"], one["state"]) for one in graph["nodes"]] == [("a", "parked")]
+    handed = await client.hooks.hand_over(hook, "user:bob", note="on call")
+    assert handed["answer_by"] == ["user:ann", "user:bob"]
+    await client.hooks.patch(handed, {"value": "y"}, reason="better")
+    assert (await client.stacks.wait("web", timeout=ENDS))["stack_status"] == "CREATE_COMPLETE"
+    shown = await client.resources.inspect("web", "a")
+    assert shown["properties"]["value"] == "y"
+    kinds = [one["kind"] for one in await client.hooks.decisions(hook)]
+    assert kinds == ["handed-over", "patch"]
+
+
+async def test_resources_are_signalled_marked_and_checked(client: headgate.Client) -> None:
+    handle = {"type": "OS::Heat::WaitConditionHandle"}
+    await client.stacks.create("web", template=template({"a": resource(), "handle": handle}))
+    await client.stacks.wait("web", timeout=ENDS)
+    await client.resources.signal("web", "handle", {"status": "SUCCESS", "data": "it works"})
+    types = [one["type"] async for one in client.events.history("web")]
+    assert types[-1] == "headgate.resource.signal.completed"
+    await client.resources.mark_unhealthy("web", "a", "disk is full")
+    await client.resources.mark_healthy("web", "a", "disk is cleared")
+    found = await client.resources.show("web", "a")
+    assert found["resource_status"] == "CHECK_COMPLETE"
+    await client.stacks.act("web", "check")
+    assert (await client.stacks.wait("web", timeout=ENDS))["stack_status"] == "CHECK_COMPLETE"
+
+
 async def test_errors_name_place_reason_and_remedy(client: headgate.Client) -> None:
     with pytest.raises(headgate.NotFoundError) as missing:
         await client.stacks.show("none")
