@@ -18,7 +18,8 @@ from engine.words import Json, ObservedState, ResourceId
 
 #: Seconds of the longest pause between two polls of an object.
 MAX_PAUSE: Final = 5.0
-#: Times that an operation waits as long as a service asks for, before it fails.
+#: Times, one after the other, that an operation waits as long as a service asks for, before it
+#: fails.
 MAX_BUSY: Final = 20
 #: Seconds between two lists of objects by the observer, at most.
 OBSERVER_PAUSE: Final = 5.0
@@ -73,17 +74,18 @@ def poll(
     call: Call, progress: Mapping[str, Json], reason: str, public: str = "the object is not ready"
 ) -> Wait:
     """Wait until the next poll: the pauses grow from 0.2 to 5 s. An operation that waits for the
-    observer polls less often."""
+    observer polls less often. The service has answered: it is no longer busy."""
     tries = (call.progress or {}).get(_TRIES, 0)
     if _READ_AT in progress:
         return _read_later(call, progress, reason, public)
     when = next_poll(call.now, tries, MAX_PAUSE)
-    return Wait(when, {**progress, _TRIES: tries + 1}, reason, public_reason=public)
+    kept = {name: value for name, value in progress.items() if name != _BUSY}
+    return Wait(when, {**kept, _TRIES: tries + 1}, reason, public_reason=public)
 
 
 def proceed(call: Call, progress: Mapping[str, Json], reason: str = "") -> Wait:
     """Save the progress and continue at once; the next poll is the first one again."""
-    kept = {name: value for name, value in progress.items() if name != _READ_AT}
+    kept = {name: value for name, value in progress.items() if name not in (_READ_AT, _BUSY)}
     return Wait(call.now, {**kept, _TRIES: 0}, reason)
 
 

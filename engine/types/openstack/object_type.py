@@ -124,12 +124,14 @@ class ObjectType(ResourceType):
     """A type that an `ObjectRow` describes.
 
     importable: `read_live` gets all properties from the fields of an object. keep_empty: properties
-    without a default whose empty value is not the same as none.
+    without a default whose empty value is not the same as none. saved_first: what the progress of a
+    create has although no request of it can have created the object.
     """
 
     cancellable = True
     importable: bool = False
     keep_empty: frozenset[str] = frozenset()
+    saved_first: frozenset[str] = frozenset({ABSENT, REFUSED})
 
     def __init__(self, schema: TypeSchema, row: ObjectRow, cloud: Cloud) -> None:
         self.schema = schema
@@ -176,7 +178,9 @@ class ObjectType(ResourceType):
             return cancellation(call.physical_id, call.data)
         outcome = await self.guard(call, operation(call, self.cloud.session(call.credential)))
         if call.cancelled and isinstance(outcome, Wait) and would_wait(call, outcome):
-            return cancellation(outcome.progress.get("id") or call.physical_id, call.data)
+            object_id = outcome.progress.get("id") or call.physical_id
+            data = call.data if object_id else {**self._lost_object_data(call, None), **call.data}
+            return cancellation(object_id, data)
         return outcome
 
     def _keep_unfinished(self, call: Call, outcome: Outcome, names: Collection[str]) -> Outcome:
@@ -199,7 +203,7 @@ class ObjectType(ResourceType):
             if (found := await self.find_created(call, session, path, mark)) is not None:
                 raise existing_error(self.row.what, self.id_of(found))
             return Wait(call.now, {**progress, ABSENT: True})
-        if call.repeated or progress.keys() - {ABSENT, REFUSED}:
+        if self._may_have_created(call):
             found = await self.find_created(call, session, path, mark)
         if found is None:
             body = {**await self.fields_for_create(call, session), **mark.fields}
@@ -208,6 +212,10 @@ class ObjectType(ResourceType):
         if mark.renames or self.status(found) in self.row.busy or self.saves_id(call):
             return Wait(call.now, {"id": object_id, "path": path, "renames": mark.renames})
         return await self._finish(call, session, found, path)
+
+    def _may_have_created(self, call: Call) -> bool:
+        """Whether an earlier call of a create may have sent its request."""
+        return call.repeated or bool((call.progress or {}).keys() - self.saved_first)
 
     async def _continue(self, call: Call, session: Session) -> Outcome:
         """A later call of a create or update whose object is known."""
@@ -360,12 +368,15 @@ class ObjectType(ResourceType):
         """Whether a create or update concerns a property."""
         return call.touches(name) or name in self._changed_properties(call)
 
-    def _lost_object_data(self, call: Call, error: CloudError) -> Mapping[str, Json]:
-        """For a create without a known object: how a delete finds it."""
+    def _lost_object_data(self, call: Call, error: CloudError | None) -> Mapping[str, Json]:
+        """For a create without a known object: how a delete finds it. error: None: it is
+        cancelled."""
         if call.previous is not None or call.physical_id:
             return {}
         mark = self.mark(call)
-        if not mark.fields:
+        if error is None and not (mark.fields and self._may_have_created(call)):
+            return {}  # an object of this content is not ours
+        if error is not None and not mark.fields:
             refused = error.status is not None and error.status < 500 and not call.repeated
             if refused or ABSENT not in (call.progress or {}):
                 return {}  # nothing was created; an object of this content is not ours

@@ -30,6 +30,10 @@ MAX_MESSAGE: Final = 1_000
 MAX_RETRY_AFTER: Final = 300.0
 NOT_FOUND: Final = frozenset({404, 410})
 UNAUTHORIZED, FORBIDDEN, CONFLICT = 401, 403, 409
+#: A quota; with a pause, the limit of requests of Trove and of former releases of Nova and Cinder.
+TOO_LARGE: Final = 413
+#: Errors of servers that stay: the service does not implement the request.
+_NEVER: Final = frozenset({501, 505})
 #: The headers with the ID of a request, for the log.
 REQUEST_IDS: Final = ("x-openstack-request-id", "x-compute-request-id")
 #: Conflicts of Neutron that a retry may solve: it names all others after their reason.
@@ -79,15 +83,17 @@ def read_error(service: Service, doing: str, response: Response) -> CloudError:
     status = response.status
     conflict = status == CONFLICT and _passes(service, kind)
     own_words = f": {message}" if message else ""
+    pause = _retry_after(response)
+    limited = status == TOO_LARGE and bool(pause)
     return CloudError(
         f"{service.name} refused to {doing}{own_words} (HTTP {status})",
-        retry=status in BUSY or status >= 500 or conflict,
+        retry=status in BUSY or limited or conflict or (status >= 500 and status not in _NEVER),
         status=status,
         public=f"{service.name} refused to {doing} (HTTP {status})",
         kind=kind,
         message=message,
-        retry_after=_retry_after(response),
-        throttled=throttling(response),
+        retry_after=pause,
+        throttled=pause if limited else throttling(response),
     )
 
 

@@ -106,15 +106,23 @@ class Cluster(MagnumType):
     async def _create(self, call: Call, session: Session) -> Outcome:
         """A repeated create looks for its cluster several times: the conductor may not have stored
         it yet."""
-        progress = dict(call.progress or {})
-        reads = progress.get(READS, 0)
-        if "id" not in progress and (call.repeated or reads) and reads < MAX_READS:
+        progress = call.progress or {}
+        waits = self._read_again(call) if call.repeated or READS in progress else None
+        if waits is not None and "id" not in progress:
             path = self.row.path
             if await self.find_created(call, session, path, self.mark(call)) is None:
-                until = call.now + timedelta(seconds=READ_PAUSE)
-                public = "the cluster of the interrupted request may not be stored yet"
-                return Wait(until, {**progress, READS: reads + 1}, public, public_reason=public)
+                return waits
         return await super()._create(call, session)
+
+    def _read_again(self, call: Call) -> Wait | None:
+        """Wait for the next read of the list that may lack a cluster; None: it was the last."""
+        progress = dict(call.progress or {})
+        reads = progress.get(READS, 0)
+        if reads >= MAX_READS:
+            return None
+        until = call.now + timedelta(seconds=READ_PAUSE)
+        public = "the cluster of the interrupted request may not be stored yet"
+        return Wait(until, {**progress, READS: reads + 1}, public, public_reason=public)
 
     async def _continue(self, call: Call, session: Session) -> Outcome:
         progress = dict(call.progress or {})
@@ -206,9 +214,14 @@ class Cluster(MagnumType):
         if call.physical_id is None:
             lost = await self._find_lost(call, session, self.row.path)
             if lost is None:
-                return Done(None)
+                return self._wait_for_lost(call) or Done(None)
             call = replace(call, physical_id=lost)
         return await super()._delete(call, session)
+
+    def _wait_for_lost(self, call: Call) -> Wait | None:
+        """As `_read_again`, for a delete of what a create may have left."""
+        deleted = "tries" in (call.progress or {})
+        return None if deleted or "lost" not in call.data else self._read_again(call)
 
     async def remove(self, call: Call, session: Session, path: str, object_id: str) -> None:
         if "tries" not in (call.progress or {}):  # else Magnum is deleting it

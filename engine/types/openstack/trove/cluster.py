@@ -31,6 +31,8 @@ _NO_TASK: Final = "NONE"
 
 
 class DatabaseCluster(TroveType):
+    saved_first = TroveType.saved_first | {BEFORE}
+
     def __init__(self, cloud: Cloud) -> None:
         row = ObjectRow(
             "database cluster", DATABASE, "/clusters", "cluster", "clusters",

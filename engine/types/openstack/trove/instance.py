@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from engine.errors import Findings
 from engine.types.contract import Call, Outcome, Replace, Wait
 from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import poll, proceed
+from engine.types.openstack.cloud_operation import proceed
 from engine.types.openstack.object_type import NAME, ObjectRow
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import DATABASE
@@ -21,6 +21,7 @@ from engine.types.openstack.trove.trove_type import (
     BUSY,
     FAILED,
     FLAVOR,
+    REPAIR,
     REPLICA_OF,
     SIZE,
     TYPE,
@@ -121,9 +122,8 @@ class DatabaseInstance(TroveType):
             return await self._change(call, session)
         progress = dict(call.progress or {})
         found = await self.get(session, self.row.path, progress["id"])
-        if self.status(found) in self.row.busy:
-            public = f"the {self.row.what} is not ready"
-            return poll(call, progress, f"{public}: {self.status(found)}", public)
+        if (waits := self.wait_until_ready(call, found)) is not None:
+            return waits
         reads = progress.get(READS, 0)
         if self.status(found) in FAILED and not found.get("fault") and reads < MAX_READS:
             until = call.now + timedelta(seconds=READ_PAUSE)
@@ -145,12 +145,10 @@ class DatabaseInstance(TroveType):
         status = self.status(found)
         if status in self.row.failed:
             reason = await self.failure_reason(session, found)
-            remedy = "Repair it with Trove, or have it replaced: mark the resource unhealthy."
             public = f"the {self.row.what} has failed"
-            raise CloudError(f"{public}: {reason}. {remedy}", public=public)
-        if status in self.row.busy:
-            public = f"the {self.row.what} is not ready"
-            return poll(call, progress, f"{public}: {status}", public)
+            raise CloudError(f"{public}: {reason}. {REPAIR}", public=public)
+        if (waits := self.wait_until_ready(call, found)) is not None:
+            return waits
         for name, wanted in await self._find_resizes(call, session, found):
             if name in progress[SENT]:
                 reason = await self.failure_reason(session, found)

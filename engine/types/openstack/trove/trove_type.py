@@ -1,27 +1,39 @@
 """What instances and clusters of Trove have in common: deletes that Trove carries out after its
-answer, and refuses while it creates the object."""
+answer, and refuses while it creates the object; and instances whose server does not run, which are
+not waited for until the time limit."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine.types.contract import Call, Done, Outcome
+from engine.types.contract import Call, Done, Outcome, Wait
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Session
 from engine.types.openstack.cloud_operation import poll, proceed
 from engine.types.openstack.object_type import NAME, ObjectType
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import DATABASE
-from engine.words import Json
+from engine.words import Json, ObservedState
 
 #: Values of `status` of an instance.
 BUSY: Final = frozenset(
     {
         "NEW", "BUILD", "REBOOT", "RESIZE", "UPGRADE", "BACKUP", "PROMOTE", "EJECT", "LOGGING",
-        "DETACH", "SHUTDOWN", "RESTARTING", "UPGRADING",
+        "DETACH", "SHUTDOWN", "RESTARTING", "UPGRADING", "UNKNOWN",
     }
 )  # fmt: skip
+#: Those of an instance whose server does not run: Trove deletes it, or its server does not exist
+#: (SHUTDOWN); it is stopped, or Nova moves it (UNKNOWN).
+_NO_SERVER, _UNKNOWN = "SHUTDOWN", "UNKNOWN"
+STOPPED: Final = frozenset({_NO_SERVER, _UNKNOWN})
+#: In the progress of a create or update: the polls that have found no running server, one after the
+#: other.
+STOPPED_POLLS: Final = "stopped_polls"
+#: Polls, in some three minutes, until a server does not come back.
+MAX_STOPPED: Final = 40
 FAILED: Final = frozenset({"ERROR", "FAILED"})
+#: The remedy for an object that an update cannot repair.
+REPAIR: Final = "Repair it with Trove, or have it replaced: mark the resource unhealthy."
 _UNPROCESSABLE: Final = 422
 #: In the progress of a delete: Trove has accepted it.
 ACCEPTED: Final = "accepted"
@@ -46,6 +58,34 @@ class TroveType(ObjectType):
 
     def saves_id(self, call: Call) -> bool:
         return True
+
+    async def _continue(self, call: Call, session: Session) -> Outcome:
+        found = await self.get(session, self.row.path, (call.progress or {})["id"])
+        return self.wait_until_ready(call, found) or await self._finish(call, session, found)
+
+    def wait_until_ready(self, call: Call, found: Mapping[str, Json]) -> Wait | None:
+        """Wait while an object changes; None: it does not. Raises CloudError for one whose server
+        does not come back."""
+        progress, status = dict(call.progress or {}), self.status(found)
+        stopped = progress.get(STOPPED_POLLS, 0) + 1 if status in STOPPED else 0
+        if stopped > MAX_STOPPED:
+            raise self._server_error(status)
+        if status not in self.row.busy:
+            return None
+        public = f"the {self.row.what} is not ready"
+        progress |= {"id": self.id_of(found), STOPPED_POLLS: stopped}
+        return poll(call, progress, f"{public}: {status}", public)
+
+    def _server_error(self, status: str) -> CloudError:
+        public = f"the server of the {self.row.what} does not run"
+        return CloudError(f"{public}: {status}. {REPAIR}", public=public)
+
+    async def _check(self, call: Call, session: Session) -> Outcome:
+        outcome = await super()._check(call, session)
+        shown = outcome.attributes.get("show") if isinstance(outcome, Done) else None
+        if (status := self.status(shown or {})) in STOPPED:
+            raise self._server_error(status)
+        return outcome
 
     def delete_remedy(self) -> str:
         """What to do about an object that cannot be deleted."""
@@ -104,7 +144,10 @@ class TroveType(ObjectType):
         shown = call.attributes.get("show")
         readable = flat(shown) if isinstance(shown, Mapping) else {}
         seen = replace(call, attributes={**call.attributes, "show": readable})
-        return super().compare(seen, {**flat(found), "status": self.status(found)})
+        if (status := self.status(found)) == _NO_SERVER:
+            reason = f"the server of the {self.row.what} does not run"
+            return Observation(ObservedState.DEGRADED, (), f"{reason}: {status}", reason)
+        return super().compare(seen, {**flat(found), "status": status})
 
 
 def flat(found: Mapping[str, Json]) -> dict[str, Json]:

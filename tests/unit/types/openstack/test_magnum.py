@@ -113,6 +113,32 @@ async def test_a_lost_cluster_is_deleted() -> None:
     assert ended == Done(None)
 
 
+async def test_a_cancelled_create_whose_cluster_is_not_stored_yet_is_deleted() -> None:
+    """The engine died after the request, and the stack is deleted before the conductor stores the
+    cluster."""
+    failed = await create(Answers(NONE), {}, repeated=True, cancelled=True)
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    waits = await delete(Answers(NONE), data=failed.data)
+    assert isinstance(waits, Wait) and "may not be stored yet" in waits.reason
+    listed = answer(
+        200, {"clusters": [{"uuid": ID, "name": failed.data["lost"]["fields"]["name"]}]}
+    )
+    web = Answers(listed, answer(204), found("DELETE_IN_PROGRESS"))
+    waits = await delete(web, data=failed.data, progress=waits.progress)
+    assert isinstance(waits, Wait) and sent(web)[1] == f"DELETE /clusters/{ID}"
+
+
+async def test_the_delete_of_a_cluster_that_was_never_stored_ends() -> None:
+    failed = await create(Answers(NONE), {}, progress={"reads": 1}, cancelled=True)
+    progress: Json = None
+    for _ in range(MAX_READS):
+        waits = await delete(Answers(NONE), data=failed.data, progress=progress)
+        assert isinstance(waits, Wait)
+        progress = waits.progress
+    assert await delete(Answers(NONE), data=failed.data, progress=progress) == Done(None)
+    assert await delete(Answers()) == Done(None)  # no request was sent
+
+
 async def test_an_accepted_cluster_may_not_exist_yet() -> None:
     progress = {"id": ID, "path": "/clusters"}
     waits = await create(Answers(MISSING), {}, progress=progress)

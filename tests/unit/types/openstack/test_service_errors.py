@@ -121,12 +121,20 @@ def test_a_long_head_is_removed() -> None:
         (409, "Conflict", True),
         (429, "overLimit", True),
         (500, "computeFault", True),
+        (501, "", False),
         (503, "", True),
     ],
 )
 def test_what_can_pass_is_retried(status: int, kind: str, retry: bool) -> None:
     body = {"NeutronError": {"type": kind, "message": "m"}}
     assert read_error(NETWORK, "do it", response(status, body)).retry is retry
+
+
+@pytest.mark.parametrize(("header", "limited"), [("7", True), ("0", False), ("", False)])
+def test_a_limit_of_requests_is_not_a_quota(header: str, limited: bool) -> None:
+    """Cinder and Manila answer 413 with the pause 0 beyond a quota."""
+    error = read_error(VOLUME, "do it", response(413, b"", {"retry-after": header}))
+    assert (error.retry, error.throttled) == (limited, 7.0 if limited else None)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """The requests of the types of Trove."""
 
+from datetime import timedelta
 from typing import Any
 
 import orjson
 import pytest
 
 from engine.types.contract import Done, Failed, Replace, Wait
-from engine.types.openstack.trove.trove_type import MAX_FAILED
-from tests.unit.types.calls import a_call, findings_of, run
+from engine.types.openstack.trove.trove_type import MAX_FAILED, MAX_STOPPED
+from engine.words import ObservedState
+from tests.unit.types.calls import NOW, a_call, findings_of, run
 from tests.unit.types.openstack.clouds import Answers, answer, type_with
 
 Json = Any
@@ -135,6 +137,71 @@ async def test_a_failed_instance_is_not_replaced_and_a_missing_one_is() -> None:
     assert await update(Answers(MISSING), {"size": 2}) == Replace()
 
 
+@pytest.mark.parametrize("status", ["SHUTDOWN", "UNKNOWN"])
+async def test_an_instance_without_a_running_server_is_waited_for_some_minutes(status: str) -> None:
+    progress: Json = {"id": ID, "path": "/instances"}
+    at = NOW
+    for _ in range(MAX_STOPPED):
+        waits = await create(Answers(found(status)), {}, progress=progress, now=at)
+        assert isinstance(waits, Wait) and waits.reason.endswith(f"is not ready: {status}")
+        assert waits.until is not None
+        progress, at = waits.progress, waits.until
+    assert timedelta(minutes=2) < at - NOW < timedelta(minutes=5)
+    ended = await create(Answers(found(status)), {}, progress=progress, now=at)
+    assert isinstance(ended, Failed) and ended.physical_id == ID
+    assert ended.reason == (
+        f"the server of the database instance does not run: {status}. Repair it with Trove, or have"
+        " it replaced: mark the resource unhealthy."
+    )
+    update_ended = await update(Answers(found(status)), {"size": 2}, progress=progress)
+    assert isinstance(update_ended, Failed) and update_ended.reason == ended.reason
+    # Another status begins a new wait, and the end of Trove's delete a replacement.
+    waits = await update(Answers(found("REBOOT")), {"size": 2}, progress=progress)
+    assert isinstance(waits, Wait)
+    waits = await update(Answers(found(status)), {"size": 2}, progress=waits.progress)
+    assert isinstance(waits, Wait)
+    assert await update(Answers(MISSING), {"size": 2}, progress=progress) == Replace()
+
+
+async def test_a_check_finds_an_instance_without_a_running_server() -> None:
+    """As in Heat, whose check accepts an active instance alone."""
+    for status in ("SHUTDOWN", "UNKNOWN"):
+        type_ = type_with(Answers(found(status)), INSTANCE)
+        failed = await run(type_, "check", a_call(type_, GIVEN, credential="t", physical_id=ID))
+        assert isinstance(failed, Failed) and f"does not run: {status}" in failed.reason
+    type_ = type_with(Answers(found()), INSTANCE)
+    done = await run(type_, "check", a_call(type_, GIVEN, credential="t", physical_id=ID))
+    assert isinstance(done, Done)
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [("SHUTDOWN", ObservedState.DEGRADED), ("UNKNOWN", ObservedState.PRESENT)],
+)
+async def test_an_observation_finds_an_instance_without_a_server(
+    status: str, state: ObservedState
+) -> None:
+    """UNKNOWN is also the status while Nova moves the server."""
+    one = {"id": ID, "status": status, "flavor": {"id": SMALL}, "volume": {"size": 1}}
+    type_ = type_with(Answers(answer(200, {"instances": [one]})), INSTANCE)
+    call = a_call(type_, GIVEN, physical_id=ID, attributes={"show": one})
+    observed = await type_.observe([call])  # type: ignore[misc]
+    assert observed[call.resource_id].state == state
+
+
+async def test_a_limit_of_requests_pauses_an_operation() -> None:
+    """Trove answers 413 with a pause to too many requests, and without one beyond a quota."""
+    progress = {"id": ID, "path": "/instances"}
+    limit = answer(413, {"overLimit": {"code": 413, "message": "at most 200"}}, retry_after="9")
+    waits = await create(Answers(limit), {}, progress=progress)
+    assert isinstance(waits, Wait) and waits.until == NOW + timedelta(seconds=9)
+    waits = await create(Answers(found("BUILD")), {}, progress=waits.progress)
+    assert isinstance(waits, Wait) and "busy" not in waits.progress
+    quota = answer(413, {"overLimit": {"code": 413, "message": "Quota exceeded"}})
+    failed = await create(Answers(quota), {})
+    assert isinstance(failed, Failed) and not failed.retry and "Quota exceeded" in failed.reason
+
+
 @pytest.mark.parametrize("repeats", [False, True])
 async def test_contents_of_other_clients_stay(repeats: bool) -> None:
     """Also when an update applies everything again."""
@@ -242,6 +309,9 @@ async def test_a_named_cluster_is_not_one_that_had_the_name_before() -> None:
     listed = answer(200, {"clusters": [former]})
     waits = await create_cluster(Answers(listed), {"name": "c"})
     assert isinstance(waits, Wait)
+    web = Answers(a_cluster("BUILDING"))
+    created = await create_cluster(web, {"name": "c"}, progress=waits.progress)
+    assert isinstance(created, Wait) and sent(web) == ["POST /clusters"]
     web = Answers(listed, a_cluster("BUILDING"))
     created = await create_cluster(web, {"name": "c"}, progress=waits.progress, repeated=True)
     assert isinstance(created, Wait) and created.progress["id"] == ID
@@ -266,6 +336,19 @@ async def test_a_cluster_waits_for_its_task_and_its_members() -> None:
     done = await create_cluster(Answers(ready), {}, progress=progress)
     assert isinstance(done, Done)
     assert (done.attributes["instances"], done.attributes["ip"]) == ([LARGE], ["10.0.0.1"])
+
+
+async def test_a_cluster_whose_members_do_not_run_is_waited_for_some_minutes() -> None:
+    progress: Json = {"id": ID, "path": "/clusters"}
+    for _ in range(MAX_STOPPED):
+        stopped = Answers(a_cluster("NONE", "ACTIVE", "SHUTDOWN"))
+        waits = await create_cluster(stopped, {}, progress=progress)
+        assert isinstance(waits, Wait)
+        progress = waits.progress
+    stopped = Answers(a_cluster("NONE", "ACTIVE", "SHUTDOWN"))
+    failed = await create_cluster(stopped, {}, progress=progress)
+    assert isinstance(failed, Failed)
+    assert "the server of the database cluster does not run: SHUTDOWN" in failed.reason
 
 
 async def test_a_failed_cluster_has_the_faults_of_its_members() -> None:
