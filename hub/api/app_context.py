@@ -21,7 +21,7 @@ from engine.tracing import Tracer
 from engine.types.signal_urls import SignalUrls
 from engine.types.software import ServerUrls
 from hub.api.routes import origin_of
-from hub.api.slack_answers import SlackAnswers
+from hub.api.slack_answers import SlackAnswers, SlackHooks
 from hub.auth.hook_tokens import HookTokens
 from hub.auth.identity import HandedOverCredentials, Identity
 from hub.auth.oidc_client import OidcClient
@@ -61,7 +61,7 @@ class AppContext:
     hasher: PasswordHasher
     oidc: OidcClient | None = None
     observation_credentials: HandedOverCredentials | None = None
-    slack: SlackAnswers | None = None
+    slack: SlackHooks | None = None
 
 
 class ServerMetrics(Protocol):
@@ -77,13 +77,14 @@ class ServerMetrics(Protocol):
 @dataclass(frozen=True, slots=True)
 class ServerContext:
     """What requests need that concern no project. ready: returns the reasons why the process is not
-    ready."""
+    ready. slack: None: messages in Slack have no buttons that answer."""
 
     settings: Settings
     metrics: ServerMetrics
     tracer: Tracer
     ready: Callable[[], Awaitable[list[str]]]
     random_bytes: Callable[[int], bytes]
+    slack: SlackAnswers | None = None
 
 
 SERVER: web.AppKey[ServerContext] = web.AppKey("server", ServerContext)

@@ -23,7 +23,14 @@ from channels.chat.slack import answered_message, personal_message
 from channels.chat.slack_interaction import ButtonValue, Click
 from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.summary import shown_time
-from engine.errors import AnswerRefused, Forbidden, HeadgateError, LimitReached, Unavailable
+from engine.errors import (
+    AnswerRefused,
+    Forbidden,
+    HeadgateError,
+    LimitReached,
+    NotFound,
+    Unavailable,
+)
 from engine.hooks.answers import Answer
 from engine.loop_guard import Fault, Supervisor
 from engine.store.records import HookRecord
@@ -55,8 +62,6 @@ class HookAnswers(Protocol):
 class UserLookup(Protocol):
     """See `SlackUsers`."""
 
-    def knows(self, slack_id: str) -> bool: ...
-
     async def identify(self, slack_id: str, project: str) -> Identity | None: ...
 
 
@@ -68,14 +73,40 @@ class ButtonCheck(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SlackRules:
-    """secret: signs the requests of Slack. team: the ID of the workspace of the users. hosts: to
-    which messages about clicks may be sent. base_url: of the dashboard, without a slash at the
-    end."""
+    """secret: signs the requests of Slack. team: the ID of the workspace of the users. user_ids:
+    of those who may answer. hosts: to which messages about clicks may be sent. base_url: of the
+    dashboard, without a slash at the end."""
 
     secret: str = field(repr=False)
     team: str
+    user_ids: Collection[str]
     hosts: Collection[str]
     base_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlackHooks:
+    """The hooks of one database. read_hook: of any project; raises NotFound."""
+
+    users: UserLookup
+    answers: HookAnswers
+    read_hook: Callable[[UUID], Awaitable[HookRecord]]
+    buttons: ButtonCheck
+
+    async def find(self, value: ButtonValue) -> "ClickedHook | None":
+        """The hook of a button. None: no server of this database made the button. Raises NotFound,
+        Unavailable."""
+        if not await self.buttons.made_button(value.hook_id, value.digest, value.token):
+            return None
+        return ClickedHook(self, await self.read_hook(value.hook_id))
+
+
+@dataclass(frozen=True, slots=True)
+class ClickedHook:
+    """hooks: of the database that has it."""
+
+    hooks: SlackHooks
+    hook: HookRecord
 
 
 class SlackAnswers:
@@ -84,20 +115,13 @@ class SlackAnswers:
     def __init__(
         self,
         rules: SlackRules,
-        users: UserLookup,
-        *,
-        hooks: HookAnswers,
-        read_hook: Callable[[UUID], Awaitable[HookRecord]],
-        buttons: ButtonCheck,
+        find: Callable[[ButtonValue], Awaitable[ClickedHook | None]],
         http: HttpSender,
         supervisor: Supervisor | None = None,
     ) -> None:
-        """read_hook: of any project; raises NotFound."""
+        """find: as `SlackHooks.find`, in all databases of the server."""
         self.rules = rules
-        self._users = users
-        self._hooks = hooks
-        self._read_hook = read_hook
-        self._buttons = buttons
+        self._find = find
         self._http = http
         self._guard = (supervisor or Supervisor()).guard("slack")
         self._active: set[asyncio.Task[None]] = set()
@@ -148,41 +172,46 @@ class SlackAnswers:
         """Answer the hook; return the messages about it."""
         link = self.rules.base_url
         try:
-            value, hook = await self._hook_of(click)
-            link = hook_link(self.rules.base_url, hook)
-            return [await self._answer(click, value, hook)]
-        except AnswerRefused as error:
-            return await self._after_refusal(click, str(error))
+            value = self._value_of(click)
+            found = await self._find_hook(value)
+            link = hook_link(self.rules.base_url, found.hook)
+            try:
+                return await self._answer(click, value, found)
+            except NotFound:
+                # It has moved to another cell with its project. Otherwise, it is not found again.
+                return await self._answer(click, value, await self._find_hook(value))
         except Unavailable as error:
-            return [personal_message(f"The answer was not stored: {error} Click again.", link)]
+            reason = error.finding.reason
+            return [personal_message(f"The answer was not stored: {reason}. Click again.", link)]
         except HeadgateError as error:
             return [personal_message(str(error), link)]
 
-    async def _hook_of(self, click: Click) -> tuple[ButtonValue, HookRecord]:
-        """Raises Forbidden, NotFound."""
-        if click.team_id != self.rules.team or not self._users.knows(click.user_id):
+    def _value_of(self, click: Click) -> ButtonValue:
+        """Raises Forbidden."""
+        if click.team_id != self.rules.team or click.user_id not in self.rules.user_ids:
             raise Forbidden(
                 f"your user {click.user_id} of Slack belongs to no user of Headgate",
                 remedy="Answer in the dashboard, or ask the operator to add you to"
                 " [channels.slack] users.",
                 code="MayNotAnswer",
             )
-        value = click.value
-        if value is None or not await self._buttons.made_button(
-            value.hook_id, value.digest, value.token
-        ):
-            raise Forbidden(
-                "this button is not valid, or not valid any longer",
-                remedy="Answer in the dashboard.",
-                code="MayNotAnswer",
-            )
-        return value, await self._read_hook(value.hook_id)
+        if click.value is None:
+            raise _invalid_button()
+        return click.value
+
+    async def _find_hook(self, value: ButtonValue) -> ClickedHook:
+        """Raises Forbidden, NotFound, Unavailable."""
+        found = await self._find(value)
+        if found is None:
+            raise _invalid_button()
+        return found
 
     async def _answer(
-        self, click: Click, value: ButtonValue, hook: HookRecord
-    ) -> Mapping[str, Json]:
+        self, click: Click, value: ButtonValue, found: ClickedHook
+    ) -> list[Mapping[str, Json]]:
         """Raises HeadgateError."""
-        who = await self._users.identify(click.user_id, hook.project)
+        hooks, hook = found.hooks, found.hook
+        who = await hooks.users.identify(click.user_id, hook.project)
         if who is None or not who.may(Right.ANSWER):
             raise Forbidden(
                 f"your user {click.user_id} of Slack has no right to answer hooks of the project"
@@ -198,22 +227,26 @@ class SlackAnswers:
             digest=value.digest,
             address=f"slack:{click.team_id}/{click.user_id}",
         )
-        answered = await self._hooks.answer(hook.id, signal, project=hook.project)
+        try:
+            answered = await hooks.answers.answer(hook.id, signal, project=hook.project)
+        except AnswerRefused as error:
+            return await self._after_refusal(click, found, str(error))
         waits = answered.state == HookState.WAITING
         text = answer_text(answered, click.decision, who.name, datetime.now(UTC))
-        return answered_message(
-            click.blocks, text, hook_link(self.rules.base_url, hook), waits=waits
-        )
+        link = hook_link(self.rules.base_url, hook)
+        return [answered_message(click.blocks, text, link, waits=waits)]
 
-    async def _after_refusal(self, click: Click, reason: str) -> list[Mapping[str, Json]]:
+    async def _after_refusal(
+        self, click: Click, found: ClickedHook, reason: str
+    ) -> list[Mapping[str, Json]]:
         """The message shows that the hook is decided; only the user sees why the click did not
         count."""
-        value = click.value
-        if value is None:
-            raise ValueError("an answer without a hook")
-        hook = await self._read_hook(value.hook_id)
-        link = hook_link(self.rules.base_url, hook)
+        link = hook_link(self.rules.base_url, found.hook)
         personal = personal_message(reason, link)
+        try:
+            hook = await found.hooks.read_hook(found.hook.id)
+        except NotFound:  # it has moved to another cell since
+            return [personal]
         if hook.state == HookState.WAITING:  # the hook has changed, and has a new message
             return [personal]
         return [answered_message(click.blocks, closed_text(hook), link, waits=False), personal]
@@ -235,6 +268,14 @@ class SlackAnswers:
             if isinstance(outcome, Delivered):
                 return
         log.warning("slack.message_failed", reason=getattr(outcome, "reason", ""))
+
+
+def _invalid_button() -> Forbidden:
+    return Forbidden(
+        "this button is not valid, or not valid any longer",
+        remedy="Answer in the dashboard.",
+        code="MayNotAnswer",
+    )
 
 
 def hook_link(base_url: str, hook: HookRecord) -> str:

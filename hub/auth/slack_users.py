@@ -37,9 +37,6 @@ class SlackUsers:
         self._mode = mode
         self._issuer = issuer
 
-    def knows(self, slack_id: str) -> bool:
-        return slack_id in self._users
-
     async def identify(self, slack_id: str, project: str) -> Identity | None:
         """The identity in a project, with the roles that the user has there now. None: the user of
         Slack has none there. Raises Unavailable."""

@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -33,7 +32,6 @@ from engine.types.placement import Placer
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
 from hub.api.cells import OneDatabase
-from hub.api.slack_answers import SlackAnswers
 from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.http.listener import monitoring_application, serve_api, serve_monitoring
 from hub.http.template_urls import TemplateFetcher
@@ -48,14 +46,9 @@ from hub.program.database_opening import open_registered, open_replicas
 from hub.program.database_startup import DatabaseStartup, StartupStopped
 from hub.program.loops import Loops, make_process
 from hub.program.process_slot import ProcessSlot
+from hub.program.slack import make_slack_answers
 from hub.program.tracing import tracing
-from hub.program.wiring import (
-    make_keyring,
-    make_request_limits,
-    make_sessions,
-    slack_rules,
-    slack_users,
-)
+from hub.program.wiring import make_keyring, make_request_limits, make_sessions
 from hub.settings.settings import Settings
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -293,32 +286,16 @@ async def _api(
     """Serve the API of one database; return its URL."""
     oidc, limits = make_oidc_client(settings.auth), make_request_limits(settings, slot)
     fetcher = TemplateFetcher(settings.template_urls)
-    slack = make_slack_answers(settings, loops)
     sessions = make_sessions(settings, loops.database)
-    cell = make_cell("", settings, loops, hasher, limits, sessions, fetcher, oidc, slack)
+    cells = OneDatabase(make_cell("", settings, loops, hasher, limits, sessions, fetcher, oidc))
+    slack = make_slack_answers(settings, cells, loops.delivery.http, loops.supervisor)
     server = ServerContext(
-        settings, loops.metrics, loops.tracer, loops.ready, random_bytes=secrets.token_bytes
+        settings, loops.metrics, loops.tracer, loops.ready, secrets.token_bytes, slack
     )
-    application = make_application(server, OneDatabase(cell), limits)
+    application = make_application(server, cells, limits)
     async with (
         oidc or nullcontext(),
         slack or nullcontext(),
         serve_api(settings.server, application, slot.api) as url,
     ):
         yield url
-
-
-def make_slack_answers(settings: Settings, loops: Loops) -> SlackAnswers | None:
-    """None: messages in Slack have no buttons that answer. Raises Unavailable."""
-    rules = slack_rules(settings)
-    if rules is None:
-        return None
-    return SlackAnswers(
-        rules,
-        slack_users(settings, loops.database),
-        hooks=loops.engine.hooks,
-        read_hook=partial(loops.engine.reads.hook, project=None),
-        buttons=loops.hook_tokens,
-        http=loops.delivery.http,
-        supervisor=loops.supervisor,
-    )

@@ -11,13 +11,13 @@ from engine.store.read_database import ReadDatabase
 from hub.api.app_context import AppContext
 from hub.api.cells import Admission, Cell
 from hub.api.costly_requests import CostlyRequests
-from hub.api.slack_answers import SlackAnswers
 from hub.auth.gatekeeper import Gatekeeper, RequestLimits
 from hub.auth.oidc_client import OidcClient
 from hub.auth.passwords import PasswordHasher
 from hub.auth.sessions import Sessions
 from hub.http.template_urls import TemplateFetcher
 from hub.program.loops import Loops
+from hub.program.slack import slack_hooks
 from hub.program.wiring import new_secret
 from hub.settings.settings import Settings
 
@@ -31,7 +31,6 @@ def make_cell(
     sessions: Sessions,
     fetcher: TemplateFetcher,
     oidc: OidcClient | None = None,
-    slack: SlackAnswers | None = None,
 ) -> Cell:
     """name: "" if the process has one database. limits: of the process."""
     context = AppContext(
@@ -56,7 +55,7 @@ def make_cell(
         metrics=loops.metrics,
         hasher=hasher,
         observation_credentials=loops.authenticator.observation_credentials,
-        slack=slack,
+        slack=slack_hooks(settings, loops),
     )
     admission = Admission(Gatekeeper(loops.authenticator, limits), sessions)
     costly = CostlyRequests(settings.database.pool, settings.server.waiting_per_user)

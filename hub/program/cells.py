@@ -19,9 +19,11 @@ import structlog
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from structlog.typing import FilteringBoundLogger
 
+from channels.webhook.client import WebhookChannel
 from engine.bounded_wait import wait_at_most, wait_for_result
 from engine.cells import CellPlacement, merge_histories, possible_cells
 from engine.errors import Conflict, HeadgateError, Unavailable
+from engine.loop_guard import Supervisor
 from engine.store.access.token_copies import InCell, share_tokens
 from engine.store.access.tokens import MODE
 from engine.store.connection import Connection
@@ -64,8 +66,14 @@ from hub.program.database_opening import open_registered, open_replicas
 from hub.program.loops import Loops, make_process
 from hub.program.moving_readers import MovingReaders
 from hub.program.process_slot import ProcessSlot
+from hub.program.slack import make_slack_answers
 from hub.program.tracing import tracing
-from hub.program.wiring import make_keyring, make_request_limits, make_sessions
+from hub.program.wiring import (
+    make_keyring,
+    make_request_limits,
+    make_sessions,
+    webhook_settings,
+)
 from hub.settings.cells import CellDatabase
 from hub.settings.settings import Settings
 
@@ -176,6 +184,9 @@ class ServedCells:
         self._moves: dict[str, dict[str, MoveRecord]] = {}
         #: When they were read, by cell.
         self._noted_at: dict[str, float] = {}
+        #: How often this process has changed tokens that are valid in every project, or a cell has
+        #: become available, whose tokens others can lack.
+        self._token_changes = 0
 
     # What the API asks for; see hub/api/cells.py.
 
@@ -374,6 +385,7 @@ class ServedCells:
     async def share_tokens(self) -> None:
         """A cell that does not respond is away from now on, so that it serves no request with the
         former tokens."""
+        self._token_changes += 1
         cells = self.reachable()
         for name in await self._share_tokens(*cells):
             self.states[name].record(unavailable([name]))
@@ -388,10 +400,15 @@ class ServedCells:
         return await share_tokens({one.name: _work_in(one) for one in cells})
 
     async def _complete_tokens(self, cell: Cell) -> None:
-        """Bring a cell that was away the tokens of the others, and what happened to them, before it
-        serves requests. Raises Unavailable."""
-        if cell.name in await self._share_tokens(*self.reachable(), cell):
-            raise unavailable([cell.name])
+        """Bring a cell that was away the tokens of the others, and what happened to them, also what
+        changes meanwhile. Make it available without waiting for anything after this. Raises
+        Unavailable."""
+        changes = -1
+        while changes != self._token_changes:
+            changes = self._token_changes
+            if cell.name in await self._share_tokens(*self.reachable(), cell):
+                raise unavailable([cell.name])
+        self._token_changes += 1
         # Its notifications may have been lost.
         cell.admission.gatekeeper.authenticator.forget()
 
@@ -493,17 +510,21 @@ class ServedCells:
         )
         async with database.connection() as conn:
             await self._note_moves(state.name, conn)
-        await self._complete_tokens(cell)
-        stopped = asyncio.Event()
+        stopped, returned = asyncio.Event(), partial(self._complete_tokens, cell)
         async with asyncio.TaskGroup() as group:
             tasks = await loops.start(group, stack, process, stopped)
+            error: Exception | None = None
+            try:
+                await returned()
+            except Exception as failed:  # tried again when the cell is probed
+                error = failed
             state.sessions = make_sessions(settings, database)
-            state.services, state.loops = cell, loops
+            state.loops = loops
             state.readers = MovingReaders(cell, loops, self._keyring)
             stack.push_async_callback(state.readers.close)
-            state.record(None)
+            state.record(error)
+            state.services = cell
             state.tried.set()
-            returned = partial(self._complete_tokens, cell)
             probing = asyncio.create_task(_probe(state, database.connector, returned))
             try:
                 await _first_of(self._stop, stopped)
@@ -734,7 +755,15 @@ async def running_cells(
         if address := settings.metrics.address:
             monitoring = monitoring_application(metrics, cells.ready)
             await stack.enter_async_context(serve_monitoring(monitoring, address, slot.metrics))
-        server = ServerContext(settings, metrics, tracer, cells.ready, secrets.token_bytes)
+        http = await stack.enter_async_context(
+            WebhookChannel(webhook_settings(settings.channels.webhook))
+        )
+        supervisor = Supervisor(
+            new_id=lambda: secrets.token_hex(6), failed=metrics.record_internal_error
+        )
+        if (slack := make_slack_answers(settings, cells, http, supervisor)) is not None:
+            await stack.enter_async_context(slack)
+        server = ServerContext(settings, metrics, tracer, cells.ready, secrets.token_bytes, slack)
         application = make_application(server, cells, cells.limits)
         async with serve_api(settings.server, application, slot.api) as url:
             yield url

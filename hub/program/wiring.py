@@ -40,10 +40,8 @@ from engine.work.nodes.operation_call import OperationRetries
 from engine.work.nodes.worker import WorkerSettings
 from engine.work.observer.provider_endpoints import RequestRates
 from engine.work.purge import Ages
-from hub.api.slack_answers import SlackRules
 from hub.auth.gatekeeper import RequestLimits
 from hub.auth.sessions import Sessions
-from hub.auth.slack_users import SlackUser, SlackUsers
 from hub.http.outbound import tls_context
 from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
@@ -214,7 +212,7 @@ def email_settings(email: Email) -> EmailSettings | None:
         sender=email.sender,
         encryption=email.encryption,
         username=email.username,
-        password=_secret_in(
+        password=secret_in(
             email.password_file,
             "[channels.email] password_file",
             "Write the password of the relay into it, readable by the server.",
@@ -230,7 +228,7 @@ def apprise_services(apprise: AppriseSection) -> Mapping[str, Service] | None:
     if not apprise.services_file:
         return None
     place = "[channels.apprise] services_file"
-    text = _secret_in(apprise.services_file, place, "Write lines NAME = URL into it.")
+    text = secret_in(apprise.services_file, place, "Write lines NAME = URL into it.")
     findings = Findings()
     try:
         services = read_services(text, findings)
@@ -247,34 +245,12 @@ def apprise_services(apprise: AppriseSection) -> Mapping[str, Service] | None:
     return services
 
 
-def _secret_in(file: str, place: str, remedy: str) -> str:
+def secret_in(file: str, place: str, remedy: str) -> str:
     """file: "": there is none. Raises Unavailable."""
     try:
         return Path(file).read_text().strip() if file else ""
     except (OSError, UnicodeDecodeError) as error:
         raise Unavailable(f"{file} cannot be read: {error}", place=place, remedy=remedy) from error
-
-
-def slack_rules(settings: Settings) -> SlackRules | None:
-    """None: messages in Slack have no buttons that answer. Raises Unavailable."""
-    slack = settings.channels.slack
-    place = "[channels.slack] signing_secret_file"
-    remedy = "Write the signing secret of the app in Slack into it, readable by the server."
-    secret = _secret_in(slack.signing_secret_file, place, remedy)
-    if not slack.signing_secret_file:
-        return None
-    if not secret:
-        raise Unavailable(f"{slack.signing_secret_file} is empty", place=place, remedy=remedy)
-    return SlackRules(secret, slack.team, slack.hosts, settings.server.base_url().rstrip("/"))
-
-
-def slack_users(settings: Settings, database: Database) -> SlackUsers:
-    users = {
-        one.id: SlackUser(one.user, one.roles, one.projects, one.domain)
-        for one in settings.channels.slack.users
-    }
-    auth = settings.auth
-    return SlackUsers(database, users, mode=auth.mode, issuer=auth.oidc.issuer)
 
 
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:

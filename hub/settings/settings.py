@@ -642,12 +642,6 @@ class Settings(Section):
                 " have it, and no [cells]",
                 *("database", "url"),
             )
-        if self.channels.slack.signing_secret_file:
-            raise invalid(
-                "is not supported with [cells]: a click in Slack names no project",
-                "Leave it empty; answers by URL work",
-                *("channels", "slack", "signing_secret_file"),
-            )
         return self
 
     @model_validator(mode="after")

@@ -71,6 +71,8 @@ select g.id, g.mode from given g join created c on c.id = g.id
 _STATES = """
 jsonb_to_recordset($1::jsonb) as r (id uuid, used_at timestamptz, revoked_at timestamptz,
                                     revoked_by text)"""
+#: Transactions of several processes wait for each other, in one order.
+LOCK_COPIES = "select id from token where id = any ($1) order by id for no key update"
 REVOKE_COPIES = f"""
 update token t set revoked_at = r.revoked_at, revoked_by = r.revoked_by
   from {_STATES}
@@ -161,20 +163,23 @@ def _is_older(own: datetime | None, other: datetime | None) -> bool:
 
 async def share_tokens(cells: Mapping[str, InCell]) -> Sequence[str]:
     """Bring the tokens that are valid in every project to all cells that respond; the names of the
-    cells that did not."""
+    cells that did not, or that lack tokens because of them."""
     found = await asyncio.gather(*(run(read_shared) for run in cells.values()))
     states = {name: one for name, one in zip(cells, found, strict=True) if one is not None}
 
     async def write(name: str, difference: CellDifference) -> bool | None:
         copies: list[Json] = []
         for origin, ids in difference.missing.items():
-            copies += await cells[origin](_Reading(ids)) or []
+            found = await cells[origin](_Reading(ids))
+            if found is None:
+                failed.update((origin, name))
+            copies += found or []
         return await cells[name](_Writing(copies, difference))
 
-    differences = compare_cells(states)
+    differences, failed = compare_cells(states), {*cells} - {*states}
     written = await asyncio.gather(*(write(*one) for one in differences.items()))
-    failed = [name for name, one in zip(differences, written, strict=True) if one is None]
-    return sorted({*cells} - {*states} | {*failed})
+    failed.update(name for name, one in zip(differences, written, strict=True) if one is None)
+    return sorted(failed)
 
 
 async def read_shared(conn: Connection) -> dict[UUID, TokenState]:
@@ -199,6 +204,7 @@ class _Writing:
     async def __call__(self, conn: Connection) -> bool:
         revoked, used = self.difference.revoked, self.difference.used
         async with conn.transaction():
+            await conn.execute(LOCK_COPIES, list({one.id for one in (*revoked, *used)}))
             if revoked:
                 await conn.execute(REVOKE_COPIES, _documents(revoked))
             if self.copies:

@@ -5,18 +5,28 @@ import base64
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from types import ModuleType
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
+from engine.errors import HeadgateError
+from engine.store.access import tokens
+from engine.store.access.password_lockout import AttemptLimits
 from engine.types.contract import ResourceType
 from hub.api.application import all_routes
 from hub.api.openapi import plain_path
+from hub.auth import passwords
 from hub.auth.cross_site import CSRF_HEADER
+from hub.auth.password_attempts import PasswordAttempts
+from hub.auth.passwords import PasswordChecker, PasswordHasher
+from hub.auth.request_credentials import RequestCredentials
 from hub.auth.roles import Right
 from hub.auth.sessions import COOKIE
+from hub.auth.token_authenticator import Tokens
 from tests.support.access import insert_credential, table_text
 from tests.support.changes import thing
 from tests.support.program import PATIENCE, Json, Program, eventually, program, resource, template
@@ -274,6 +284,45 @@ async def test_a_revoked_token_is_refused_at_once_by_every_process(
         assert (gone["revoked_by"], gone["used_at"] is not None) == ("root", True)
         _, listed = await one.call("GET", "/tokens", headers=admin)
         assert listed["tokens"] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "step"), [(tokens, "use"), (passwords, "_compare")], ids=["token", "password"]
+)
+async def test_what_is_revoked_while_it_is_checked_is_accepted_no_more(
+    access: tuple[Program, dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    step: str,
+) -> None:
+    """It is not cached, and an equal request that comes meanwhile is checked by itself."""
+    run, _ = access
+    attempts = PasswordAttempts(run.database, AttemptLimits(5, timedelta(minutes=1)))
+    checker = PasswordChecker(run.database, PasswordHasher().queue, attempts, remember=3600)
+    authenticator = Tokens(run.database, checker, remember=3600)
+    password = "" if module is tokens else PASSWORD
+    issued = await insert_credential(run.database, run.project, "ann", ["admin"], password=password)
+    sent = RequestCredentials(password=issued, user="ann", block="a test")
+    check, later = getattr(module, step), list[asyncio.Task[Any]]()
+
+    async def revoke_after(*args: Any, **more: Any) -> Any:
+        found = await check(*args, **more)
+        if not later:
+            async with run.database.connection() as conn:
+                await conn.execute(
+                    "update token set revoked_at = now() where project = $1 and name = 'ann'",
+                    run.project,
+                )
+            authenticator.forget()
+            later.append(asyncio.create_task(authenticator.identify(sent, run.project)))
+            await asyncio.sleep(0)
+        return found
+
+    monkeypatch.setattr(module, step, revoke_after)
+    assert (await authenticator.identify(sent, run.project)).name == "ann"
+    for refused in (later[0], authenticator.identify(sent, run.project)):
+        with pytest.raises(HeadgateError, match="invalid, revoked or expired"):
+            await refused
 
 
 async def test_a_token_is_refused_after_its_expiry_even_if_it_is_cached(

@@ -19,7 +19,6 @@ from engine.types.software import deployed_server
 from hub.checks.doctor import run_checks
 from hub.program.loops import make_process
 from hub.program.server_processes import serve
-from hub.settings.settings import load_settings
 from tests.support.cells import (
     api_of,
     cell,
@@ -499,21 +498,6 @@ def test_two_processes_serve_the_cells_of_one_port(urls: list[str], tmp_path: Pa
 def test_contradicting_settings_are_refused(databases: Any, reason: str) -> None:
     with pytest.raises(Invalid, match=reason):
         cells_settings(databases)
-
-
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        ({"channels.slack.signing_secret_file": "slack", "channels.slack.team": "T0123456789",
-          "channels.slack.users": [{"id": "U0123456789", "user": "ada"}]}, "a click in Slack names no project"),
-    ],
-    ids=["slack"],
-)  # fmt: skip
-def test_what_is_in_one_database_is_refused_with_cells(values: dict[str, Any], reason: str) -> None:
-    cells = {"cells.databases": [cell("a", "postgresql://x/a"), cell("b", "postgresql://x/b")]}
-    with pytest.raises(Invalid, match=reason):
-        load_settings(None, {"credentials.key_file": str(key_file()), **cells, **values},
-                      environment={})  # fmt: skip
 
 
 async def test_two_cells_have_two_databases(urls: list[str]) -> None:

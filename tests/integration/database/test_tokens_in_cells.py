@@ -2,10 +2,10 @@
 in every project is in all cells."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -13,8 +13,15 @@ import pytest
 
 from engine.cells import CellPlacement
 from engine.errors import Conflict
-from engine.store.access import tokens
-from engine.store.access.token_copies import on_connection, read_shared, share_tokens
+from engine.store.access import token_copies, tokens
+from engine.store.access.token_copies import (
+    CellDifference,
+    InCell,
+    TokenState,
+    on_connection,
+    read_shared,
+    share_tokens,
+)
 from engine.store.access.tokens import EVERYWHERE
 from engine.store.connection import Connection, connect
 from engine.store.database_errors import PROJECT_MOVED
@@ -22,12 +29,14 @@ from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
 from engine.store.maintenance.retention import purge
 from engine.store.projects.cells import has_project, identify_cell
 from hub.api import admission
+from hub.api.cells import Cell, unavailable
 from hub.auth.token_issuer import TokenRequest, issue
 from hub.checks.doctor import run_checks
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
 from hub.cli.commands.token_creation import create_token
 from hub.program import cells as served_cells
+from hub.program.cells import ServedCells
 from tests.integration.api.test_access import PASSWORD, basic, bearer
 from tests.support.cells import (
     api_of,
@@ -47,6 +56,12 @@ pytestmark = pytest.mark.usefixtures("cheap_hashes")
 MODE = {"auth.mode": "tokens"}
 IN_A, IN_B = (of[0] for of in projects_of("ab").values())
 OTHER_IN_A = projects_of("ab", 2)["a"][1]
+#: Statements that wait for a lock in this database.
+WAITING = """
+select count(*) from pg_stat_activity
+ where datname = current_database() and wait_event_type = 'Lock'
+"""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -278,6 +293,71 @@ async def test_a_cell_that_was_away_serves_no_request_before_it_has_the_tokens(
 
 
 @pytest.fixture
+def no_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens come to the cells with their availability and with changes only."""
+
+    async def wait(cells: ServedCells) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ServedCells, "keep_tokens_shared", wait)
+    monkeypatch.setattr(served_cells, "PROBE_INTERVAL", 0.05)
+
+
+async def test_cells_that_become_available_at_the_same_time_are_compared(
+    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before they serve requests: a token that was revoked in one of them is not accepted."""
+    share, together, met = ServedCells._share_tokens, asyncio.Barrier(2), list[str]()
+
+    async def share_together(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
+        if reachable[-1].name not in met:
+            met.append(reachable[-1].name)
+            await together.wait()
+        return await share(cells, *reachable)
+
+    record, token = new_token(EVERYWHERE)
+    for url in urls[:2]:
+        conn = await connect(url)
+        try:
+            await tokens.create(conn, record)
+            if url == urls[1]:
+                await tokens.revoke(conn, EVERYWHERE, record.id, "a test")
+        finally:
+            await conn.close()
+    monkeypatch.setattr(ServedCells, "_share_tokens", share_together)
+    async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
+        cells = Cells(urls, http, {})
+        sent = bearer(token or "")
+        assert [await cells.call(sent, one) for one in (IN_A, IN_B)] == [401, 401]
+
+
+async def test_a_cell_that_returns_knows_what_was_revoked_meanwhile(
+    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the tokens of the cells were read, and before the cell serves requests."""
+    share, served = ServedCells._share_tokens, list[ServedCells]()
+    revoke: list[Callable[[], Awaitable[int]]] = []
+
+    async def revoke_after(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
+        served.append(cells)
+        failed = await share(cells, *reachable)
+        if revoke and len(reachable) > len(cells.reachable()):
+            assert await revoke.pop()() == 204
+        return failed
+
+    monkeypatch.setattr(ServedCells, "_share_tokens", revoke_after)
+    root = await insert(urls[0], EVERYWHERE)
+    async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
+        cells = Cells(urls, http, root)
+        token_id, eve = await cells.create(IN_A, "eve", everywhere=True)
+        assert await cells.call(eve, IN_B) == 200
+        revoke.append(lambda: cells.revoke(IN_A, token_id, "?everywhere=true"))
+        served[0].states["b"].record(unavailable(["b"]))
+        await eventually(lambda: _is(200, cells, root, IN_B))
+        assert await cells.call(eve, IN_B) == 401
+
+
+@pytest.fixture
 def no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """All processes read the moves for each response, so that none has to be waited for."""
     monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
@@ -461,6 +541,49 @@ async def test_cells_keep_the_earlier_one_of_two_passwords_of_a_name(
         assert [(one.id, one.revoked_at is None) for one in listed] == [
             (ids[0], True), (ids[1], False), (ids[2], False)
         ]  # fmt: skip
+
+
+async def test_a_cell_lacks_tokens_that_another_one_does_not_return(
+    three: list[Connection],
+) -> None:
+    """Both are away then: the one would refuse valid tokens."""
+    record, _ = new_token(EVERYWHERE)
+    await tokens.create(three[0], record)
+    asked: list[object] = []
+
+    async def in_first(work: Callable[[Connection], Awaitable[T]]) -> T | None:
+        asked.append(work)
+        return await work(three[0]) if len(asked) == 1 else None
+
+    cells: dict[str, InCell] = {"a": in_first, "b": on_connection(three[1])}
+    assert await share_tokens(cells) == ["a", "b"]
+
+
+async def test_two_processes_copy_to_a_cell_in_one_order(urls: list[str]) -> None:
+    """Otherwise, each could wait for the other, and the cell would count as away."""
+    conns = [await connect(urls[0]) for _ in range(3)]
+    try:
+        records = [new_token(EVERYWHERE)[0] for _ in range(2)]
+        for record in records:
+            await tokens.create(conns[0], record)
+        now = datetime.now(UTC)
+        low, high = (TokenState(one, now, now, "x") for one in sorted(one.id for one in records))
+        differences = [CellDifference(used=[low, high]), CellDifference(revoked=[high], used=[low])]
+        writes: list[asyncio.Task[bool]] = []
+        async with conns[0].transaction():
+            await conns[0].execute("select from token where id = $1 for update", low.id)
+            for number, (conn, one) in enumerate(zip(conns[1:], differences, strict=True), 1):
+                writes.append(asyncio.create_task(token_copies._Writing([], one)(conn)))
+
+                async def is_waiting(count: int = number) -> bool:
+                    found: int = await conns[0].fetchval(WAITING)
+                    return found == count
+
+                await eventually(is_waiting)
+        assert await asyncio.gather(*writes) == [True, True]
+    finally:
+        for conn in conns:
+            await conn.close()
 
 
 async def test_a_cell_keeps_revoked_tokens_of_every_project_until_they_expire(
