@@ -15,11 +15,12 @@ from hub.cli.connection.connections import ChosenConnection, ResolvedConnection
 from hub.cli.connection.saved_contexts import ContextError
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
-from hub.cli.messages import stop
+from hub.cli.messages import note, stop
 from hub.cli.options import ConnectionOptions, OfflineOptions
 from hub.cli.printing.consoles import standard_error, standard_output
 from hub.cli.printing.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
 from hub.cli.printing.pager import show_text
+from hub.cli.printing.renderables import styled_text
 from hub.cli.signals import EndedBySignal, is_broken_pipe, run_until_signal
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ def ask(server: ConnectionOptions, work: Callable[[ApiClient], Awaitable[Result]
 
 def chosen_connection(server: ConnectionOptions) -> ChosenConnection:
     return ChosenConnection(server.context, server.url, server.project, server.user)
+
+
+def resolved_project(server: ConnectionOptions) -> str:
+    """The project of a command that has connected."""
+    return chosen_connection(server).resolve().project
 
 
 def ask_with(
@@ -205,6 +211,24 @@ def print_result(
         print_renderable(render(), wide=result_format.kind == FormatKind.WIDE)
 
 
+def print_removal(object_id: str, what: str, result_format: ResultFormat) -> None:
+    """Print that an object is gone. what: ``deleted`` or ``revoked``."""
+    document = {"id": object_id, what: True}
+    print_result(document, result_format, lambda: styled_text(f"{object_id} {what}"))
+
+
+def print_rows(
+    rows: Sequence[Json],
+    result_format: ResultFormat,
+    render: Callable[[], "RenderableType"],
+    none: str,
+) -> None:
+    """Print a list. none: what standard error says of an empty one, for people."""
+    print_result(rows, result_format, render)
+    if not rows and not result_format.is_document:
+        note(none)
+
+
 def print_document(document: Json, result_format: ResultFormat = JSON) -> None:
     """Print a result for programs."""
     try:
@@ -217,11 +241,14 @@ def print_document(document: Json, result_format: ResultFormat = JSON) -> None:
 
 def print_renderable(result: "RenderableType", *, wide: bool = False) -> None:
     """Print a result for people. On a terminal, a long one is shown in a pager. wide: do not
-    shorten lines."""
+    shorten lines.
+
+    A line that is still longer than the terminal is not broken, so that it can be copied.
+    """
     console = standard_output(wide=wide)
     if not console.is_terminal:
-        console.print(result, markup=False)
+        console.print(result, markup=False, soft_wrap=True)
         return
     with console.capture() as captured:
-        console.print(result, markup=False)
+        console.print(result, markup=False, soft_wrap=True)
     show_text(captured.get(), lines=console.height)

@@ -4,6 +4,8 @@ A script with a variable that is not set, such as `--plan "$DIGEST"` or `--stack
 otherwise apply a change without the check, or to more than it names.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -18,19 +20,20 @@ FREE_TEXT = ("reason", "note")
 def refuse_empty_values(command: "Command") -> None:
     """In this command and those below it."""
     for one in command.params:
-        if one.type.name == "path" or one.name in FREE_TEXT or one.callback is not None:
-            continue
-        one.callback = _refuse_empty
+        if one.type.name != "path" and one.name not in FREE_TEXT:
+            one.callback = partial(_refuse_empty, one.callback)
     for below in getattr(command, "commands", {}).values():
         refuse_empty_values(below)
 
 
-def _refuse_empty(context: "Context", parameter: "Parameter", value: Any) -> Any:
-    """An empty environment variable is the same as none."""
+def _refuse_empty(
+    check: Callable[..., Any] | None, context: "Context", parameter: "Parameter", value: Any
+) -> Any:
+    """An empty environment variable is the same as none. check: of the parameter itself."""
     source = context.get_parameter_source(parameter.name or "")
     given = source is not None and source.name == "COMMANDLINE"
     if given and (value == "" or (isinstance(value, list | tuple) and "" in value)):
         raise typer.BadParameter(
             "must not be empty; is a variable of the shell not set?", ctx=context, param=parameter
         )
-    return value
+    return value if check is None else check(context, parameter, value)

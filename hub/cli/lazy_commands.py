@@ -31,26 +31,20 @@ class CommandSource:
         """The command with everything below it, and examples in each help."""
         from hub.cli.empty_values import refuse_empty_values
         from hub.cli.examples import add_examples
+        from hub.cli.help_texts import use_plain_help
 
         command: Command = typer.main.get_group(import_module(self.module).app)
         if not self.is_app:
             command = command.commands[name]  # type: ignore[attr-defined] # it is a group
         command.name = name
-        _use_plain_help(command)
+        use_plain_help(command)
         refuse_empty_values(command)
         add_examples(command, name)
         return command
 
     def stub(self, name: str) -> "Command":
         """What a list of commands shows of it."""
-        return TyperCommand(name, help=self.help, rich_markup_mode=None)
-
-
-def _use_plain_help(command: Any) -> None:
-    """Print help and usage errors without `rich`, which takes twice as long to load as the rest."""
-    command.rich_markup_mode = None
-    for below in getattr(command, "commands", {}).values():
-        _use_plain_help(below)
+        return TyperCommand(name, short_help=self.help, help=self.help, rich_markup_mode=None)
 
 
 class LazyCommands(dict[str, Any]):

@@ -13,6 +13,7 @@ import typer
 from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from hub.cli.exit_codes import ExitCode, epilog
+from hub.cli.help_texts import MAX_WIDTH
 from hub.cli.lazy_commands import CommandSource, LazyGroup
 from hub.cli.messages import asks_for_json, complain, is_json, use_json
 from hub.cli.signals import SIGNALS, code_of_abort, end_by_signal, is_broken_pipe
@@ -124,7 +125,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
 )
 
 

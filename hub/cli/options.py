@@ -94,6 +94,13 @@ def seconds(text: str) -> float:
     return duration.total_seconds()
 
 
+def duration(text: str | None) -> str | None:
+    """Check an optional duration that the server reads. Raises typer's usage error."""
+    if text:
+        seconds(text)
+    return text
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 
 
@@ -106,14 +113,13 @@ def result_format(text: str | ResultFormat) -> ResultFormat:
 
 
 Format = Annotated[
-    ResultFormat,
+    ResultFormat | None,
     typer.Option(
         "--output",
         "-o",
         metavar="FORMAT",
         parser=result_format,
-        help=f"Output format: {ACCEPTED}.",
-        show_default="table",
+        help=f"Output format: {ACCEPTED}. Default: table.",
     ),
 ]
 
@@ -122,21 +128,21 @@ Format = Annotated[
 class PrintOptions(OptionGroup):
     """How a result is printed."""
 
-    output: Format = TABLE
+    output: Format = None
     as_json: AsJson = False
 
     @property
     def messages_as_json(self) -> bool:
-        return self.as_json or self.output.kind in FOR_PROGRAMS
+        return self.format.kind in FOR_PROGRAMS
 
     def __post_init__(self) -> None:
         """Raises typer's usage error."""
-        if self.as_json and self.output not in (TABLE, JSON):
+        if self.as_json and self.output not in (None, JSON):
             raise typer.BadParameter("use either --json or --output")
 
     @property
     def format(self) -> ResultFormat:
-        return JSON if self.as_json else self.output
+        return JSON if self.as_json else self.output or TABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +162,18 @@ class ConnectionOptions(OptionGroup):
         typer.Option(
             "--url",
             envvar="HEADGATE_URL",
-            help="URL of the server.",
+            help=f"URL of the server. Default: {URL}.",
             parser=http_url,
             metavar="URL",
-            show_default=URL,
         ),
     ] = None
     project: Annotated[
         str | None,
         typer.Option(
-            "--project", envvar="HEADGATE_PROJECT", help="The project.", show_default=PROJECT
+            "--project",
+            envvar="HEADGATE_PROJECT",
+            help=f"The project. Default: {PROJECT}.",
+            metavar="NAME",
         ),
     ] = None
     user: Annotated[
@@ -173,7 +181,7 @@ class ConnectionOptions(OptionGroup):
         typer.Option(
             "--user",
             envvar="HEADGATE_USER",
-            help="Your user name.",
+            help="Your user name, for the audit log.",
             parser=printable,
             metavar="NAME",
         ),
@@ -269,15 +277,24 @@ Tags = Annotated[
     list[str],
     typer.Option(
         "--tag",
+        metavar="TAG",
         help="Tag; repeatable. An update with neither --tag nor --existing removes all tags.",
     ),
 ]
 Minutes = Annotated[
-    int | None, typer.Option(min=1, help="Timeout of the action, in minutes of working time.")
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="MINUTES",
+        help="Timeout of the action, in minutes of working time. Default: none.",
+    ),
 ]
 Rollback = Annotated[
     bool | None,
-    typer.Option("--rollback/--no-rollback", help="Roll back automatically if the action fails."),
+    typer.Option(
+        "--rollback/--no-rollback",
+        help="Roll back automatically if the action fails. Default: no; of an update: as before.",
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Warnings are errors.")]
 DryRun = Annotated[

@@ -25,7 +25,7 @@ from hub.cli.messages import report_progress, stop
 from hub.cli.options import OfflineOptions, seconds, with_options
 from hub.cli.printing import tables
 from hub.cli.printing.formats import ResultFormat
-from hub.cli.printing.renderables import styled_text
+from hub.cli.printing.renderables import wrapped_text
 
 if TYPE_CHECKING:
     from hub.settings.settings import Settings
@@ -228,7 +228,7 @@ def backup_check(offline: OfflineOptions) -> None:
 
 def _print_results(results: Sequence[Json], result_format: ResultFormat) -> NoReturn:
     """Print the results of checks. The exit code is 1 if a check failed; warnings do not count."""
-    print_result(results, result_format, lambda: styled_text("\n".join(map(_line, results))))
+    print_result(results, result_format, lambda: wrapped_text("\n".join(map(_line, results))))
     failed = any(one["state"] == "error" for one in results)
     raise typer.Exit(ExitCode.ERROR if failed else ExitCode.COMPLETE)
 
@@ -260,7 +260,9 @@ def rotate_encryption_key(offline: OfflineOptions) -> None:
             return await rotate_encryption_key(conn, keyring, report)
 
     rotation = run_offline(offline, work, interrupted=INTERRUPTED)
-    print_result(asdict(rotation), offline.format, lambda: styled_text("\n".join(_lines(rotation))))
+    print_result(
+        asdict(rotation), offline.format, lambda: wrapped_text("\n".join(_lines(rotation)))
+    )
     raise typer.Exit(ExitCode.COMPLETE if rotation.complete else ExitCode.ERROR)
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from engine.errors import nearest
 from headgate.connection import PAGE_SIZE, url_path
 from headgate.errors import RequestError
 from hub.cli import options
@@ -21,16 +22,14 @@ from hub.cli.connection.client import (
     read_pages,
     select_stack,
 )
-from hub.cli.context import ask, print_result
+from hub.cli.context import ask, print_result, print_rows, resolved_project
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
 from hub.cli.inputs.request_bodies import yaml_values
 from hub.cli.messages import stop
-from hub.cli.options import OptionGroup, ServerOptions, seconds, with_options
-from hub.cli.printing import output, tables
+from hub.cli.options import OptionGroup, ServerOptions, duration, with_options
+from hub.cli.printing import hook_output, output, tables
 from hub.cli.printing.consoles import standard_error
-from hub.cli.printing.formats import format_yaml
-from hub.cli.printing.renderables import styled_text
 
 Json = Any
 app = typer.Typer(help="List, show and answer hooks.", no_args_is_help=True)
@@ -42,6 +41,8 @@ Which = Annotated[
         autocompletion=complete_hooks,
     ),
 ]
+#: What --state accepts.
+STATES = ("waiting", "answered", "expired", "superseded", "all")
 FIELDS = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
           "by", "reason", "id")  # fmt: skip
 HISTORY_COLUMNS: tables.Columns = {
@@ -123,18 +124,28 @@ class ApprovalOptions(AnswerOptions):
     ] = None
 
 
+def hook_state(text: str) -> str:
+    """Raises typer's usage error."""
+    if text not in STATES:
+        remedy = nearest(text, STATES) or f"Use {', '.join(STATES[:-1])} or {STATES[-1]}."
+        raise typer.BadParameter(f'"{text}" is not a state of a hook. {remedy}')
+    return text
+
+
 @app.command(name="list")
 @with_options
 def list_(
     server: ServerOptions,
     state: Annotated[
-        str,
+        str | None,
         typer.Option(
+            metavar="STATE",
+            parser=hook_state,
             help="Only hooks in this state: waiting, answered, expired, superseded or all. "
             "Default: waiting; with --dry: all.",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     stack: Annotated[
         str | None,
         typer.Option(
@@ -154,7 +165,9 @@ def list_(
     older: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Only hooks that have waited longer than this, such as 30m."
+            metavar="TIME",
+            callback=duration,
+            help="Only hooks that have waited longer than this, such as 30m.",
         ),
     ] = None,
     mine: Annotated[
@@ -167,8 +180,6 @@ def list_(
     limit: options.Limit = None,
 ) -> None:
     """List hooks; by default those that wait for an answer."""
-    if older is not None:
-        seconds(older)
     # Hooks of dry-run rules never wait.
     state = state or ("all" if dry else "waiting")
     filters = {
@@ -182,7 +193,21 @@ def list_(
     }
     hooks = ask(server, lambda client: _read_hooks(client, filters, limit))
     rows = [output.hook_row(hook) for hook in hooks]
-    print_result(hooks, server.format, lambda: output.table(rows, output.HOOK_COLUMNS))
+    columns = output.WAITING_HOOK_COLUMNS if state == "waiting" else output.HOOK_COLUMNS
+    selected = any((stack, at, point, older, mine, dry is not None))
+    print_rows(
+        hooks, server.format, lambda: output.table(rows, columns), _none(server, state, selected)
+    )
+
+
+def _none(server: ServerOptions, state: str, selected: bool) -> str:
+    """What an empty list means. selected: whether options other than the state select hooks."""
+    which = "no hook" if state == "all" else f"no {state} hook"
+    if selected:
+        text = f"{which} matches these options"
+    else:
+        text = f"{which} in the project {resolved_project(server)}"
+    return text if state == "all" else f"{text}; --state all lists hooks in every state"
 
 
 @app.command(name="show")
@@ -190,7 +215,7 @@ def list_(
 def show_(server: ServerOptions, which: Which) -> None:
     """Show a hook with the details needed to decide."""
     hook = ask(server, lambda client: find(client, which))
-    print_result(hook, server.format, lambda: styled_text(tables.plain(format_yaml(hook))))
+    print_result(hook, server.format, lambda: hook_output.render(hook))
 
 
 @app.command()
@@ -247,12 +272,12 @@ def ignore(
     answer: AnswerOptions,
     selection: SelectionOptions,
     for_: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="For how long, such as 2h. Required.")
+        str,
+        typer.Option("--for", metavar="TIME", callback=duration, help="For how long, such as 2h."),
     ],
     which: AnyWhich = None,
 ) -> None:
     """At a drift hook: leave all drift of the resource for a time. Then it is asked again."""
-    seconds(for_)
     _answer(server, (which, selection), "ignore", answer, {"data": {"for": for_}})
 
 
@@ -327,12 +352,16 @@ def progress(
     selection: SelectionOptions,
     which: AnyWhich = None,
     extend: Annotated[
-        str, typer.Option(metavar="TIME", help="How much longer the hook waits, such as 30m.")
+        str,
+        typer.Option(
+            metavar="TIME",
+            callback=duration,
+            help="How much longer the hook waits from now, such as 30m. Default: the timeout of "
+            "the rule.",
+        ),
     ] = "",
 ) -> None:
     """Report progress and extend the deadline."""
-    if extend:
-        seconds(extend)
     _answer(server, (which, selection), "progress", answer, {"extend": extend} if extend else {})
 
 
@@ -345,12 +374,14 @@ def reject(
     which: AnyWhich = None,
     ignore_for: Annotated[
         str,
-        typer.Option(metavar="TIME", help="At a drift hook: the same as ignore --for."),
+        typer.Option(
+            metavar="TIME",
+            callback=duration,
+            help="At a drift hook: the same as ignore --for.",
+        ),
     ] = "",
 ) -> None:
     """Reject: fail the operation. At a drift hook: leave the resource as it is."""
-    if ignore_for:
-        seconds(ignore_for)
     more = {"data": {"ignore": {"for": ignore_for}}} if ignore_for else {}
     _answer(server, (which, selection), "reject", answer, more)
 
@@ -450,8 +481,7 @@ def _call(server: ServerOptions, which: str, method: str, path: str, body: Json 
 
 
 def _print_hook(server: ServerOptions, hook: Json) -> None:
-    names = [name for name in FIELDS if name != "deadline" or hook["state"] == "waiting"]
-    print_result(hook, server.format, lambda: output.fields(output.hook_row(hook), names))
+    print_result(hook, server.format, lambda: output.fields(output.hook_row(hook), FIELDS))
 
 
 def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
@@ -484,7 +514,39 @@ async def find(client: ApiClient, which: str) -> Json:
         hook_id = await find_id(client, "hook", which)
     if hook_id is not None:
         return await client.call("GET", url_path("hooks", hook_id))
-    return select_hook(await list_waiting_hooks(client), which)
+    waiting = await list_waiting_hooks(client)
+    if not any(matches(hook, which) for hook in waiting):
+        past = await _find_past(client, which)
+        if past is not None:
+            raise RequestError(404, no_longer_waits(past))
+    return select_hook(waiting, which)
+
+
+async def _find_past(client: ApiClient, which: str) -> Json | None:
+    """The newest hook at a place where none waits."""
+    stack, separator, _ = which.partition(":")
+    if not separator:
+        return None
+    try:
+        hooks = await _read_hooks(client, {"stack": stack})
+    except RequestError as error:
+        if not error.status:  # the server is unreachable
+            raise
+        return None
+    found = [hook for hook in hooks if matches(hook, which)]
+    return max(found, key=lambda hook: hook["opened_at"], default=None)
+
+
+def no_longer_waits(hook: Json) -> str:
+    """``web:db:pre-create no longer waits: ann answered continue``, and what to do. Pure."""
+    short = hook["id"][: tables.SHORT_ID]
+    what = f"it is {hook['state']}"
+    if hook["state"] == "answered":
+        what = f"{hook['decided_by']} answered {hook['decision']}"
+    return (
+        f"{output.hook_path(hook)} no longer waits: {what}. `headgate hook show {short}` shows it,"
+        " `headgate hook list` lists the hooks that wait"
+    )
 
 
 def _is_id(which: str) -> bool:

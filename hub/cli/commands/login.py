@@ -21,7 +21,7 @@ from hub.cli.connection.saved_contexts import (
     read_contexts,
     write_contexts,
 )
-from hub.cli.context import ask_with, chosen_connection, print_result
+from hub.cli.context import ask_with, chosen_connection, print_result, print_rows
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import note, stop
 from hub.cli.options import ConnectionOptions, PrintOptions, with_options
@@ -215,7 +215,8 @@ def list_(printing: PrintOptions) -> None:
         "token": "TOKEN",
         "expires_at": tables.deadline_column("EXPIRES"),
     }
-    print_result(rows, printing.format, lambda: output.table(table, columns))
+    none = "no saved context; `headgate login` saves one"
+    print_rows(rows, printing.format, lambda: output.table(table, columns), none)
 
 
 @context.command(name="show")

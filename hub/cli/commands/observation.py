@@ -5,9 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from headgate.connection import url_path
+from headgate.errors import RequestError
+from hub.cli.confirmation import format_count
+from hub.cli.connection.client import ApiClient
 from hub.cli.context import ask, print_result
+from hub.cli.messages import note
 from hub.cli.options import ServerOptions, with_options
-from hub.cli.printing.renderables import styled_text
+from hub.cli.printing.renderables import wrapped_text
 
 Json = Any
 app = typer.Typer(help="Report changes of physical resources.", no_args_is_help=True)
@@ -31,13 +35,33 @@ def report(
     """Report that physical resources may have changed. Headgate observes them at once."""
     changes = [{"physical_resource_id": one, "type": type_} for one in ids]
     body = {"observations": changes}
-    found = ask(server, lambda client: client.call("POST", url_path("observations"), body=body))
-    print_result(found, server.format, lambda: styled_text(summary(found)))
+
+    async def work(client: ApiClient) -> tuple[Json, str]:
+        found = await client.call("POST", url_path("observations"), body=body)
+        return found, await _unknown_type(client, type_) if type_ and found["unknown"] else ""
+
+    found, hint = ask(server, work)
+    print_result(found, server.format, lambda: wrapped_text(summary(found)))
+    if hint:
+        note(hint)
+
+
+async def _unknown_type(client: ApiClient, name: str) -> str:
+    """What is wrong with a type that the server does not have; empty: it has it."""
+    try:
+        await client.call("GET", url_path("resource_types", name))
+    except RequestError as error:
+        if error.status != 404:
+            raise
+        return str(error)
+    return ""
 
 
 def summary(found: Json) -> str:
     """What is observed, as a sentence. Pure."""
-    text = f"Observing {found['resources']} resources of {found['stacks']} stacks."
-    if found["unknown"]:
-        text += f" {found['unknown']} IDs belong to no resource of the project."
+    resources = format_count(found["resources"], "resource")
+    text = f"Observing {resources} of {format_count(found['stacks'], 'stack')}."
+    if unknown := found["unknown"]:
+        belong = "belongs" if unknown == 1 else "belong"
+        text += f" {format_count(unknown, 'ID')} {belong} to no resource of the project."
     return text

@@ -9,10 +9,10 @@ import typer
 from headgate.connection import url_path
 from hub.cli import options
 from hub.cli.confirmation import confirm
-from hub.cli.context import ask, print_result
+from hub.cli.context import ask, print_removal, print_result
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import stop
-from hub.cli.options import ConnectionOptions, ServerOptions, with_options
+from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output
 from hub.cli.printing.formats import ResultFormat
 
@@ -77,7 +77,7 @@ def show(server: ServerOptions) -> None:
 
 @app.command()
 @with_options
-def delete(server: ConnectionOptions, yes: options.Yes = False) -> None:
+def delete(server: ServerOptions, yes: options.Yes = False) -> None:
     """Delete the credential from the server. It stays valid in Keystone."""
     found = ask(server, lambda client: client.call("GET", PATH))
     lost = ["Resources of OpenStack in this project are no longer observed."]
@@ -86,3 +86,4 @@ def delete(server: ConnectionOptions, yes: options.Yes = False) -> None:
     question = f"Delete the observation credential {found['application_credential_id']}?"
     confirm(question, lost, yes)
     ask(server, lambda client: client.call("DELETE", PATH))
+    print_removal(found["application_credential_id"], "deleted", server.format)

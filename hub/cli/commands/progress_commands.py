@@ -1,5 +1,6 @@
 """headgate watch, why, graph and events."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +14,9 @@ from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.formats import FormatKind, ResultFormat
-from hub.cli.printing.renderables import styled_text
+from hub.cli.printing.renderables import wrapped_text
 
 Json = Any
 app = typer.Typer()
@@ -77,14 +79,15 @@ def why(server: ServerOptions, stack: options.Name) -> None:
     Prints one sentence for each unfinished node.
     """
 
-    async def work(client: ApiClient) -> tuple[Json, int]:
+    async def work(client: ApiClient) -> tuple[Json, list[Json]]:
         found = await find_stack(client, stack)
         document = await client.call("GET", stack_path(found, "why"))
-        return document, len(await read_waiting_hooks(client, found))
+        return document, await read_waiting_hooks(client, found)
 
-    document, waiting = ask(server, work)
-    lines = output.sentences(document, waiting)
-    print_result(document, server.format, lambda: styled_text("\n".join(lines)))
+    document, hooks = ask(server, work)
+    now = datetime.now(UTC) if standard_output().is_terminal else None
+    lines = output.sentences(document, hooks, now)
+    print_result(document, server.format, lambda: wrapped_text("\n".join(lines)))
 
 
 app.command(name="graph")(graph.graph)

@@ -1,5 +1,7 @@
 """headgate type: list and show resource types."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,10 +10,17 @@ from headgate.connection import url_path
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output
-from hub.cli.printing.renderables import group
+from hub.cli.printing.renderables import (
+    WrappedText,
+    assemble_text,
+    group,
+    styled_text,
+    wrapped_text,
+)
+from hub.cli.printing.tables import DataTable, cell_text, plain
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 Json = Any
 app = typer.Typer(help="List and show resource types.", no_args_is_help=True)
@@ -51,10 +60,37 @@ def render(found: Json) -> "RenderableType":
     return group(
         output.fields(found, ("resource_type", "description")),
         "",
-        output.table(properties, property_columns),
+        PropertyTable(output.table(properties, property_columns)),
         "",
         output.table(attributes, attribute_columns),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyTable:
+    """A renderable: the table; on a terminal that is too narrow for it, a list."""
+
+    table: DataTable
+
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> "Iterator[RenderableType]":
+        if self.table.fits(options.max_width):
+            yield self.table
+            return
+        yield styled_text("PROPERTIES", "bold")
+        for row in self.table.rows:
+            facts = styled_text("; ".join(_facts(row)))
+            yield WrappedText(assemble_text("  ", (plain(row["name"]), "bold"), "  ", facts))
+            if row["description"]:
+                yield wrapped_text(f"      {plain(row['description'])}")
+
+
+def _facts(row: Json) -> Iterator[str]:
+    """``integer``, ``replaces``, ``default 32`` and ``range 1 to 512``."""
+    for name in ("type", "required", "update", "default", "rules"):
+        if text := cell_text(row.get(name)):
+            yield f"default {text}" if name == "default" else text
 
 
 def _rows(name: str, one: Json, update: str | None = None) -> list[Json]:

@@ -24,7 +24,7 @@ from hub.cli.connection.client import (
     read_waiting_hooks,
     stack_path,
 )
-from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.context import ask, ask_stack, print_result, print_rows, resolved_project
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
@@ -171,7 +171,9 @@ def list_(
             help="Only stacks with this status, such as COMPLETE or CREATE_FAILED; repeatable.",
         ),
     ] = [],  # noqa: B006
-    tag: Annotated[list[str], typer.Option(help="Only stacks with this tag; repeatable.")] = [],  # noqa: B006
+    tag: Annotated[
+        list[str], typer.Option(metavar="TAG", help="Only stacks with this tag; repeatable.")
+    ] = [],  # noqa: B006
     deleted: Annotated[bool, typer.Option("--deleted", help="Include deleted stacks.")] = False,
     nested: Annotated[bool, typer.Option("--nested", help="Include nested stacks.")] = False,
     limit: options.Limit = None,
@@ -199,7 +201,10 @@ def list_(
         "id": tables.id_column(),
     }
     columns = {**columns, "parent": tables.id_column("PARENT")} if nested else columns
-    print_result(stacks, server.format, lambda: output.table(stacks, columns))
+    selected = [f"--status {one}" for one in status] + [f"--tag {one}" for one in tag]
+    none = f"no stack in the project {resolved_project(server)}"
+    none += f" matches {', '.join(selected)}" if selected else ""
+    print_rows(stacks, server.format, lambda: output.table(stacks, columns), none)
 
 
 @app.command(name="show")
@@ -284,17 +289,23 @@ def _render_history(history: Json) -> "RenderableType":
     columns: tables.Columns = {
         "number": "NUMBER",
         "action": "ACTION",
-        "version": "VERSION",
+        "version": tables.Column("VERSION", drop=2),
         "state": "STATE",
         "started_at": tables.past_column("STARTED"),
-        "ended_at": tables.past_column("ENDED"),
+        "ended_at": tables.Column("ENDED", tables.Content.PAST, drop=1),
         "worked_seconds": "WORKED",
         "requested_by": "BY",
         "out_of_date": "OUT OF DATE",
         "reason": "REASON",
     }
-    traversals = output.table(history["traversals"], columns)
+    traversals = output.table([_action_row(one) for one in history["traversals"]], columns)
     return group(output.table(versions, version_columns), "", traversals)
+
+
+def _action_row(action: Json) -> Json:
+    """The reason only if the action did not complete, and the duration with its unit."""
+    reason = "" if action["state"] == "complete" else action["reason"]
+    return {**action, "reason": reason, "worked_seconds": f"{action['worked_seconds']:g} s"}
 
 
 def _version_state(version: Json) -> str:

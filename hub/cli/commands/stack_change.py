@@ -36,11 +36,13 @@ CONTINUED = ("CREATE", "UPDATE", "ADOPT")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The current stack, and the exit code of the command. message: for standard error."""
+    """The current stack, and the exit code of the command. message: for standard error. hooks:
+    waiting ones, if the command has waited for them."""
 
     stack: Json
     code: ExitCode
     message: str = ""
+    hooks: Sequence[Json] = ()
 
 
 def run(
@@ -62,7 +64,9 @@ def run(
 
 def finish(outcome: Outcome, result_format: ResultFormat) -> NoReturn:
     """Print the stack and exit."""
-    print_result(outcome.stack, result_format, lambda: output.render_stack(outcome.stack))
+    print_result(
+        outcome.stack, result_format, lambda: output.render_stack(outcome.stack, outcome.hooks)
+    )
     exit_with(outcome)
 
 
@@ -77,7 +81,8 @@ async def wait_for_action(
 ) -> Outcome:
     """The stack now, or when the action ends, or when the timeout expires."""
     if not wait.any:
-        return Outcome(await _read_result(client, stack_id, action), ExitCode.COMPLETE)
+        stack, _ = await _read_result(client, stack_id, action)
+        return Outcome(stack, ExitCode.COMPLETE)
     try:
         from hub.cli.commands.progress import shown_progress
 
@@ -86,7 +91,8 @@ async def wait_for_action(
     except TimeoutError:
         message = "--timeout has expired; the action continues on the server"
         outcome = Outcome(None, ExitCode.TIMED_OUT, message)
-    return replace(outcome, stack=await _read_result(client, stack_id, action))
+    stack, hooks = await _read_result(client, stack_id, action)
+    return replace(outcome, stack=stack, hooks=hooks)
 
 
 async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
@@ -103,10 +109,11 @@ async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions
         await libraries.asyncio.sleep(POLLS.ceiling(polls))
 
 
-async def _read_result(client: ApiClient, stack_id: str, action: str) -> Json:
-    """The stack, with the number of its waiting hooks."""
+async def _read_result(client: ApiClient, stack_id: str, action: str) -> tuple[Json, list[Json]]:
+    """The stack, with the number of its waiting hooks, and these hooks."""
     stack = await _read_stack(client, stack_id, action)
-    return stack | {"hooks_waiting": len(await read_waiting_hooks(client, stack))}
+    hooks = await read_waiting_hooks(client, stack)
+    return stack | {"hooks_waiting": len(hooks)}, hooks
 
 
 async def _read_stack(client: ApiClient, stack_id: str, action: str, outputs: bool = True) -> Json:

@@ -9,7 +9,7 @@ from hub.cli import options
 from hub.cli.context import ask_stack, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
-from hub.cli.printing.renderables import group, styled_text
+from hub.cli.printing.renderables import group, wrapped_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,8 +37,8 @@ def render(found: Mapping[str, Json]) -> "RenderableType":
         }
         for one in found["reads"]
     ]
-    table = [output.table(rows, columns)] if rows else [styled_text("Reads no other stack.")]
-    return group(*table, styled_text(tables.plain(readers(found))))
+    table = [output.table(rows, columns)] if rows else [wrapped_text("Reads no other stack.")]
+    return group(*table, wrapped_text(tables.plain(readers(found))))
 
 
 def readers(found: Mapping[str, Json]) -> str:

@@ -22,7 +22,7 @@ from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.printing import output, plan_output, tables
 from hub.cli.printing.formats import format_json
 from hub.cli.printing.plan_output import adopted_text
-from hub.cli.printing.renderables import group, styled_text
+from hub.cli.printing.renderables import group, wrapped_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -138,7 +138,7 @@ def _render_with_plan(name: str, drift: Mapping[str, Json]) -> "RenderableType":
         return group(_render({**drift, "adopted": []}), "", "Plan of a converge:", plan)
     refused = drift["plan_refused"]
     text = f"A converge would be refused: {refused}" if refused else ""
-    return group(_render(drift), *([styled_text(tables.plain(text))] if text else []))
+    return group(_render(drift), *([wrapped_text(tables.plain(text))] if text else []))
 
 
 def _render(drift: Mapping[str, Json]) -> "RenderableType":
@@ -154,9 +154,9 @@ def _render(drift: Mapping[str, Json]) -> "RenderableType":
     }
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
-    adopted = [styled_text(line) for line in adopted_lines(drift["adopted"])]
-    rounds = [styled_text(tables.plain(line)) for line in round_lines(drift["converge"])]
-    return group(*table, *adopted, *rounds, styled_text(tables.plain(summary(drift))))
+    adopted = [wrapped_text(line) for line in adopted_lines(drift["adopted"])]
+    rounds = [wrapped_text(tables.plain(line)) for line in round_lines(drift["converge"])]
+    return group(*table, *adopted, *rounds, wrapped_text(tables.plain(summary(drift))))
 
 
 def round_lines(converge: Mapping[str, Json] | None) -> list[str]:

@@ -11,7 +11,7 @@ from hub.cli.commands import stack_change
 from hub.cli.commands.stack_change import Outcome, wait_for_action
 from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.context import ask, ask_stack, print_removal, print_result, print_rows
 from hub.cli.inputs.files import InputError
 from hub.cli.options import ServerOptions, WaitOptions, with_options
 from hub.cli.printing import output, tables
@@ -62,7 +62,8 @@ def list_(server: ServerOptions, stack: options.Name) -> None:
         "status_reason": "REASON",
         "id": tables.id_column("ID"),
     }
-    print_result(found, server.format, lambda: output.table(found, columns))
+    none = f"no snapshot of {stack}; `headgate stack snapshot create` creates one"
+    print_rows(found, server.format, lambda: output.table(found, columns), none)
 
 
 @app.command(name="show")
@@ -89,15 +90,12 @@ def delete(
         found = await find_stack(client, stack)
         return found, await _one(client, found, await _select(client, found, which))
 
-    async def work(client: ApiClient) -> Json:
-        await client.call("DELETE", stack_path(found, "snapshots", snapshot["id"]))
-        return {"id": snapshot["id"], "deleted": True}
-
     found, snapshot = ask(server, select)
     lost = f"The state that it saved on {snapshot['creation_time']} cannot be restored afterwards."
     confirm(f"Delete the snapshot {snapshot['name']} of {found['stack_name']}?", [lost], yes)
-    deleted = ask(server, work)
-    print_result(deleted, server.format, lambda: styled_text(f"{deleted['id']} deleted"))
+    path = stack_path(found, "snapshots", snapshot["id"])
+    ask(server, lambda client: client.call("DELETE", path))
+    print_removal(snapshot["id"], "deleted", server.format)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from hub.cli import options
 from hub.cli.completion import complete_subscriptions
 from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, find_subscription, whole_id
-from hub.cli.context import ask, print_result
+from hub.cli.context import ask, print_removal, print_result, print_rows, resolved_project
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import stop
 from hub.cli.options import ConnectionOptions, OptionGroup, ServerOptions, with_options
@@ -191,7 +191,11 @@ def list_(server: ServerOptions) -> None:
         "state": "STATE",
         "id": tables.id_column("ID"),
     }
-    print_result(found, server.format, lambda: output.table(found, columns))
+    none = (
+        f"no subscription in the project {resolved_project(server)};"
+        " `headgate subscription create` creates one"
+    )
+    print_rows(found, server.format, lambda: output.table(found, columns), none)
 
 
 @app.command(name="show")
@@ -268,13 +272,14 @@ def _set_state(which: str, state: str, server: ServerOptions) -> None:
 
 @app.command()
 @with_options
-def delete(server: ConnectionOptions, which: Id, yes: options.Yes = False) -> None:
+def delete(server: ServerOptions, which: Id, yes: options.Yes = False) -> None:
     """Delete a subscription and its deliveries."""
     found = _call(server, "GET", which)
     target = f"{found['channel']} {found['target']}"
     lost = "Its pending deliveries are not sent, and the record of its deliveries is deleted."
     confirm(f"Delete the subscription of {target}?", [lost], yes)
     _call(server, "DELETE", found["id"])
+    print_removal(found["id"], "deleted", server.format)
 
 
 @app.command()
@@ -318,7 +323,8 @@ def deliveries(
         "error": "ERROR",
         "id": tables.id_column("ID"),
     }
-    print_result(found, server.format, lambda: output.table(found, columns))
+    none = f"no {state or ''} delivery".replace("  ", " ")
+    print_rows(found, server.format, lambda: output.table(found, columns), none)
 
 
 @app.command()

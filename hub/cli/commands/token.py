@@ -10,10 +10,10 @@ from hub.auth.roles import Role
 from hub.cli import options
 from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, select_by_id
-from hub.cli.context import ask, print_result
+from hub.cli.context import ask, print_removal, print_result, print_rows
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import stop
-from hub.cli.options import ConnectionOptions, ServerOptions, with_options
+from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import ResultFormat
 
@@ -101,13 +101,14 @@ def list_(
         "expires_at": tables.deadline_column("EXPIRES"),
         "revoked_at": tables.past_column("REVOKED"),
     }
-    print_result(found, server.format, lambda: output.table(found, columns))
+    none = "no token" if all_tokens else "no valid token; --all includes revoked and expired ones"
+    print_rows(found, server.format, lambda: output.table(found, columns), none)
 
 
 @app.command()
 @with_options
 def revoke(
-    server: ConnectionOptions,
+    server: ServerOptions,
     token_id: Annotated[
         str,
         typer.Argument(
@@ -132,6 +133,7 @@ def revoke(
     confirm(f"Revoke the {found['kind']} {found['id']} of {found['name']}?", [lost], yes)
     path = url_path("tokens", found["id"])
     ask(server, lambda client: client.call("DELETE", path, query=query))
+    print_removal(found["id"], "revoked", server.format)
 
 
 @app.command()

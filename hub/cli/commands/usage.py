@@ -14,14 +14,14 @@ from hub.cli.printing import output, tables
 from hub.cli.printing.renderables import RenderableGroup, group, styled_text
 
 Json = Any
-COLUMNS = {
+COLUMNS: tables.Columns = {
     "day": "DAY",
     "resource_hours": "RESOURCE HOURS",
     "operations": "OPERATIONS",
     "hooks": "HOOKS",
     "waited": "WAITED",
-    "observations": "OBSERVATIONS",
-    "provider_requests": "REQUESTS",
+    "observations": "OBSERVED",
+    "provider_requests": tables.Column("REQUESTS", drop=1),
     "drift_found": "DRIFT",
     "repairs": "REPAIRS",
 }

@@ -1,17 +1,21 @@
 """Tables and lines for people. Formatting only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from hub.cli.printing.renderables import group
 from hub.cli.printing.tables import (
+    Column,
     Columns,
     DataTable,
     FieldTable,
     deadline_column,
     id_column,
     plain,
+    relative_times,
     status_text,
     text_column,
 )
@@ -30,13 +34,15 @@ HOOK_COLUMNS: Columns = {
     "resource": "RESOURCE",
     "point": "POINT",
     "state": "STATE",
-    "approvals": "APPROVALS",
+    "approvals": Column("APPROVALS", drop=4),
     "may_answer": "MAY ANSWER",
     "deadline": deadline_column("DEADLINE"),
-    "decision": "DECISION",
-    "by": "BY",
+    "decision": Column("DECISION", drop=3),
+    "by": Column("BY", drop=2),
     "id": id_column(),
 }
+#: Where each hook waits, its state says nothing.
+WAITING_HOOK_COLUMNS: Columns = {**HOOK_COLUMNS, "state": Column("STATE", drop=1)}
 #: Columns of the waiting hooks of one stack.
 WAITING_HOOK = ("resource", "point", "approvals", "may_answer", "deadline", "id")
 #: Events of a hook that still waits.
@@ -69,6 +75,7 @@ def render_stack(stack: Json, hooks: Sequence[Json] = ()) -> "RenderableType":
     if hooks:
         columns = {key: HOOK_COLUMNS[key] for key in WAITING_HOOK}
         parts += ["", table([hook_row(one) for one in hooks], columns)]
+        parts += ["", *(plain(one) for one in answer_hints(hooks))]
     if stack.get("outputs"):
         output_columns = {"output_key": "OUTPUT", "output_value": "VALUE", "output_error": "ERROR"}
         parts += ["", table(stack["outputs"], output_columns)]
@@ -157,7 +164,7 @@ def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
         "state": hook["state"],
         "approvals": approvals(hook),
         "may_answer": may_answer(hook),
-        "deadline": hook["deadline"] or "",
+        "deadline": (hook["deadline"] or "") if hook["state"] == "waiting" else "",
         "decision": hook.get("decision") or "",
         "by": hook.get("decided_by") or "",
         "reason": hook.get("reason") or "",
@@ -204,11 +211,30 @@ def _subject(entry: Mapping[str, Json]) -> str:
             return ""
 
 
-def sentences(document: Mapping[str, Json], waiting: int = 0) -> list[str]:
-    """Why a stack waits, from the response of the API. waiting: the number of its waiting hooks."""
+def sentences(
+    document: Mapping[str, Json], hooks: Sequence[Json] = (), now: datetime | None = None
+) -> list[str]:
+    """Why a stack waits, from the response of the API, and how to continue it. hooks: its waiting
+    ones. now: also show times relative to it."""
     stack = document["stack"]
     reason = f" ({stack['reason']})" if stack.get("reason") else ""
-    first = f"{stack['name']}: {status_text(stack['status'], waiting)}{reason}"
+    first = f"{stack['name']}: {status_text(stack['status'], len(hooks))}{reason}"
     explained = [*document["nodes"], *document.get("unknown", ())]
-    lines = [first, *(f"  {one['sentence']}" for one in explained)]
+    found = [one["sentence"] for one in explained]
+    if now is not None:
+        found = [relative_times(one, now) for one in found]
+    lines = [first, *(f"  {one}" for one in [*found, *answer_hints(hooks)])]
     return [plain(line) for line in lines]
+
+
+def answer_hints(hooks: Sequence[Json]) -> Iterator[str]:
+    """The commands with which these waiting hooks are answered."""
+    if len(hooks) == 1:
+        (hook,) = hooks
+        place = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else hook_path(hook)
+        yield f"To see what changes: headgate hook show {quote(place)}"
+        yield f"To approve it: headgate hook continue {quote(place)}"
+    elif hooks:
+        stack = quote(hooks[0]["root_stack_name"])
+        yield f"To see the hooks: headgate hook list --stack {stack}"
+        yield f"To approve all of them: headgate hook continue --stack {stack}"

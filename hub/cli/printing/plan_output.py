@@ -8,7 +8,7 @@ import orjson
 
 from engine.hooks.durations import format_duration
 from hub.cli.printing.output import label
-from hub.cli.printing.renderables import styled_text
+from hub.cli.printing.renderables import WrappedText, styled_text, wrapped_text
 from hub.cli.printing.tables import plain
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ DOUBT: Mapping[str, str] = {
 }
 
 
-def render(name: str, preview: Mapping[str, Json]) -> "Text":
+def render(name: str, preview: Mapping[str, Json]) -> WrappedText:
     """preview: the response of the API."""
+    return wrapped_text(_plan_text(name, preview))
+
+
+def _plan_text(name: str, preview: Mapping[str, Json]) -> "Text":
     changes = preview["resource_changes"]
     width = max((len(one["path"]) for kind in MARKS for one in changes[kind]), default=0)
     text = styled_text()
@@ -74,8 +78,8 @@ def properties(changes: Mapping[str, Json]) -> Iterator[str]:
     for name, change in changes.items():
         if "from" not in change and change.get("to", UNKNOWN) in (None, "", [], {}):
             continue
-        to = _value(change["to"]) if "to" in change else UNKNOWN
-        before = f"{_value(change['from'])} -> " if "from" in change else ""
+        to = value_text(change["to"]) if "to" in change else UNKNOWN
+        before = f"{value_text(change['from'])} -> " if "from" in change else ""
         yield plain(f"{name}: {before}{to}" if name else to)
 
 
@@ -93,11 +97,12 @@ def adopted_text(path: str, one: Mapping[str, Json]) -> str:
     at = datetime.fromisoformat(one["adopted_at"])
     when = f"{one['adopted_by']} on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     name = f"{path}.{one['path'].removeprefix('$.')}"
-    values = f"{_value(one['value'])} (adopted by {when}; the template says"
-    return plain(f"{name}: {values} {_value(one['template'])})")
+    values = f"{value_text(one['value'])} (adopted by {when}; the template says"
+    return plain(f"{name}: {values} {value_text(one['template'])})")
 
 
-def _value(value: Json) -> str:
+def value_text(value: Json) -> str:
+    """The value of a property, as JSON."""
     return orjson.dumps(value).decode()
 
 
@@ -113,7 +118,7 @@ def outputs(found: Json) -> Iterator[str]:
     if found:
         yield "Its outputs:"
     for one in found:
-        value = UNKNOWN if one["unknown"] else _value(one["output_value"])
+        value = UNKNOWN if one["unknown"] else value_text(one["output_value"])
         yield plain(f"      {one['output_key']}: {value}")
 
 

@@ -1,12 +1,13 @@
 """Tables: complete in files and pipes, short enough for its width on a terminal."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from hub.cli.printing.renderables import styled_text
+from hub.cli.printing.renderables import assemble_text, break_words, styled_text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -19,6 +20,9 @@ UNLIMITED = 100_000
 GAP = 2
 #: Characters that a shortened ID has at least.
 SHORT_ID = 8
+#: A column of words, such as ``pre-create``, has texts of at most this length. They stay whole as
+#: long as a longer text can be shortened.
+WORD = 16
 #: Characters that a column keeps, and those that it keeps on a very narrow terminal.
 KEPT, MIN_WIDTH = 8, 3
 #: Fields with times in the future.
@@ -41,6 +45,10 @@ STYLE = {
 }
 
 
+#: A time in a sentence, in RFC 3339.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+
+
 class Content(StrEnum):
     """What a column has. Only a text is truncated; the others are short."""
 
@@ -53,8 +61,12 @@ class Content(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """drop: its turn among the columns that a narrow terminal leaves out; 0: it is never left
+    out."""
+
     heading: str
     content: Content = Content.TEXT
+    drop: int = 0
 
 
 #: key of a row -> heading, or column.
@@ -101,13 +113,20 @@ class DataTable:
         widths = [max(map(cell_len, column)) for column in cells]
         if short:
             shown = list(zip(columns.values(), widths, strict=True))
-            kept = [
-                len(one.heading) if one.content == Content.TEXT else width for one, width in shown
-            ]
-            ids = [width if one.content == Content.ID else MIN_WIDTH for one, width in shown]
-            widths = fit(widths, [[max(KEPT, one) for one in kept], ids], options.max_width)
+            kept = list(_keep(shown, options.max_width))
+            cells = [cells[number] for number in kept]
+            levels = list(_least_widths([shown[number] for number in kept]))
+            widths = fit([widths[number] for number in kept], levels, options.max_width)
         for number, row in enumerate(zip(*cells, strict=True)):
             yield _line(row, widths, bold=number == 0)
+
+    def fits(self, width: int) -> bool:
+        """Whether no text is shortened at this width of a terminal."""
+        from rich.cells import cell_len
+
+        cells = self._cells(self._select_columns(), short=True)
+        room = sum(max(map(cell_len, column)) + GAP for column in cells) - GAP
+        return room <= width
 
     def _select_columns(self) -> Mapping[str, Column]:
         """Without columns that are empty in each row."""
@@ -127,6 +146,37 @@ class DataTable:
         ]
 
 
+def _keep(shown: Sequence[tuple[Column, int]], available: int) -> Sequence[int]:
+    """The numbers of the columns that have room without shortening words. shown: each column with
+    its width."""
+    kept = list(range(len(shown)))
+    while True:
+        least = next(_least_widths([shown[number] for number in kept]))
+        minor = [number for number in kept if shown[number][0].drop]
+        if sum(least) + GAP * (len(kept) - 1) <= available or not minor:
+            return kept
+        kept.remove(min(minor, key=lambda number: shown[number][0].drop))
+
+
+def _least_widths(shown: Sequence[tuple[Column, int]]) -> Iterator[list[int]]:
+    """The least width of each column, in four levels: texts are shortened, then words, then
+    headings, then everything but IDs. shown: each column with its width."""
+    texts = [one.content == Content.TEXT for one, _ in shown]
+    headings = [max(KEPT, len(one.heading)) for one, _ in shown]
+    widths = [width for _, width in shown]
+    for least in (
+        [max(heading, width if width <= WORD else 0)
+         for heading, width in zip(headings, widths, strict=True)],
+        headings,
+        [MIN_WIDTH + 1] * len(shown),
+    ):  # fmt: skip
+        yield [
+            one if is_text else width
+            for one, width, is_text in zip(least, widths, texts, strict=True)
+        ]
+    yield [width if one.content == Content.ID else MIN_WIDTH for one, width in shown]
+
+
 @dataclass(frozen=True, slots=True)
 class FieldTable:
     """A renderable: a line for each of these fields that is not empty. names: of the fields."""
@@ -135,17 +185,14 @@ class FieldTable:
     names: Sequence[str]
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        from rich.table import Table
-
         short, now = options.max_width < UNLIMITED, datetime.now(UTC)
-        table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_column(style="bold")
-        table.add_column(overflow="fold")
-        for name in self.names:
-            if self.document.get(name) not in (None, "", [], {}):
-                text = field_text(name, self.document, now if short else None)
-                table.add_row(name.replace("_", " "), style(text))
-        yield table
+        shown = [name for name in self.names if self.document.get(name) not in (None, "", [], {})]
+        indent = max(map(len, shown), default=0) + GAP
+        for name in shown:
+            text = field_text(name, self.document, now if short else None)
+            for number, line in enumerate(break_words(style(text), options.max_width - indent)):
+                heading = "" if number else name.replace("_", " ")
+                yield assemble_text((heading.ljust(indent), "bold"), line)
 
 
 def field_text(name: str, document: Mapping[str, Json], now: datetime | None) -> str:
@@ -239,6 +286,20 @@ def time_left(text: str, now: datetime) -> str:
         return text
     seconds = int((moment - now).total_seconds())
     return f"{_span(seconds)} left" if seconds > 0 else "overdue"
+
+
+def relative_times(sentence: str, now: datetime) -> str:
+    """A sentence with times in whole seconds and relative to now: ``2026-11-29T17:17:34Z (1h58m
+    left)``. Pure."""
+
+    def relative(found: re.Match[str]) -> str:
+        moment = _moment(found[0])
+        if moment is None:
+            return found[0]
+        when = time_left(found[0], now) if moment > now else time_ago(found[0], now)
+        return f"{moment.replace(microsecond=0).isoformat().replace('+00:00', 'Z')} ({when})"
+
+    return _TIME.sub(relative, sentence)
 
 
 def _span(seconds: int) -> str:

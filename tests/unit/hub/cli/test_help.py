@@ -10,6 +10,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from hub.auth.roles import Role
+from hub.cli.help_texts import summary
 from hub.cli.main import app
 
 SECTION = re.compile(r"\[{1,2}[a-z_.]+\]{1,2}")
@@ -73,3 +74,17 @@ def test_a_section_that_is_lost_in_the_rendered_help_is_found(text: str, lost: l
 def test_every_role_is_listed(arguments: tuple[str, ...]) -> None:
     output = rendered(arguments)
     assert [role for role in Role if f"{role}," not in output] == []
+
+
+@pytest.mark.parametrize("arguments", EVERY, ids=" ".join)
+def test_help_names_values_in_capitals_and_shortens_no_sentence(arguments: tuple[str, ...]) -> None:
+    output = rendered(arguments)
+    usage, _, rest = output.partition(" Options: ")
+    assert "..." not in rest.replace("whsec_...", "").replace("jsonpath=...", ""), rest
+    assert "{" not in usage and "default: (" not in rest
+    assert re.findall(r"--[a-z-]+ (<[^>|]*>)", rest) == []
+
+
+def test_a_list_of_commands_has_first_sentences() -> None:
+    assert summary("Keep a stack. Name it\nby its ID.\n\nMore.") == "Keep a stack."
+    assert summary("Print all\nof it") == "Print all of it"

@@ -13,7 +13,7 @@ from headgate.errors import RequestError
 from hub.cli.commands.hook import select_hook
 from hub.cli.inputs.files import InputError
 from hub.cli.main import app
-from tests.unit.hub.cli.stub import SentRequest, running_stub
+from tests.unit.hub.cli.stub import Handler, SentRequest, running_stub
 
 HOOKS = [
     {"id": "aa11-0", "root_stack_name": "web", "path": "db", "point": "pre-create"},
@@ -84,8 +84,10 @@ async def server(request: web.Request) -> web.StreamResponse:
     return web.json_response(FULL)
 
 
-async def run_command(*arguments: str, **environment: str) -> tuple[Result, list[SentRequest]]:
-    async with running_stub(server) as stub:
+async def run_command(
+    *arguments: str, handler: Handler = server, **environment: str
+) -> tuple[Result, list[SentRequest]]:
+    async with running_stub(handler) as stub:
         runner = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200", **environment})
         done = await asyncio.to_thread(runner.invoke, app, ["hook", *arguments, "--url", stub.url])
         return done, stub.seen
@@ -188,6 +190,61 @@ async def test_the_list_shows_approvers_and_approvals() -> None:
     done, _ = await run_command("list", COLUMNS="240")
     assert "(stack)" in done.stdout and "1/2" in done.stdout
     assert "role:dba, not joe" in done.stdout
+
+
+async def test_an_answered_hook_of_a_place_is_named_with_its_answer() -> None:
+    """Only the list of waiting hooks lacks it."""
+    answered = FULL | {"state": "answered", "decision": "reject", "decided_by": "ann",
+                       "opened_at": "2026-11-21T18:16:36Z"}  # fmt: skip
+    older = answered | {"decided_by": "joe", "opened_at": "2026-11-20T18:16:36Z"}
+
+    async def past(request: web.Request) -> web.StreamResponse:
+        hooks = [] if "state" in request.query else [answered, older]
+        return web.json_response({"hooks": hooks, "next": None})
+
+    done, seen = await run_command("continue", "web:pre-stack-create", handler=past)
+    assert done.exit_code == 1
+    assert "web:pre-stack-create no longer waits: ann answered reject." in done.output
+    assert "stack=web" in seen[-1].path
+    done, _ = await run_command("continue", "web:other", handler=past)
+    assert 'no waiting hook matches "web:other"' in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no waiting hook in the project shop; --state all lists hooks in every state"),
+        (("--at", "UNKNOWN"), "no waiting hook matches these options; --state all lists"),
+        (("--state", "expired"), "no expired hook in the project shop; --state all lists"),
+        (("--state", "all"), "no hook in the project shop\n"),
+    ],
+)
+async def test_an_empty_list_says_so_to_people(arguments: tuple[str, ...], message: str) -> None:
+    async def none(_: web.Request) -> web.StreamResponse:
+        return web.json_response({"hooks": [], "next": None})
+
+    words = ("list", *arguments, "--project", "shop")
+    done, _ = await run_command(*words, handler=none)
+    assert (done.exit_code, message in done.stderr) == (0, True), done.stderr
+    assert done.stdout.startswith("STACK")
+    for form in ("json", "yaml", "name"):
+        done, _ = await run_command(*words, "-o", form, handler=none)
+        assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("list", "--state", "waitin"), 'is not a state of a hook. Did you mean "waiting"?'),
+        (("list", "--older", "soon"), "Invalid value for '--older'"),
+        (("progress", "web:a", "--extend", "soon"), "Invalid value for '--extend'"),
+        (("ignore", "web:a", "--for", "soon"), "Invalid value for '--for'"),
+        (("reject", "web:a", "--ignore-for", "soon"), "Invalid value for '--ignore-for'"),
+    ],
+)  # fmt: skip
+async def test_an_invalid_option_is_named(arguments: tuple[str, ...], message: str) -> None:
+    done, seen = await run_command(*arguments, COLUMNS="200")
+    assert (done.exit_code, seen) == (2, []) and message in done.output
 
 
 async def test_the_entries_of_a_hook_are_shown_as_a_table() -> None:

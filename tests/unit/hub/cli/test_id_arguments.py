@@ -54,6 +54,7 @@ MORE: Mapping[str, str] = {
     "resource protect": "a",
     "resource unprotect": "a",
     "resource signal": "a",
+    "hook show": "-o json",
     "hook hand-over": "user:ann",
     "hook ignore": "--for 2h",
     "hook patch": "--set a=1",

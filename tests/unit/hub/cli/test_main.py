@@ -6,10 +6,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 import typer
+from aiohttp import web
 from typer.testing import CliRunner
 
 from hub.cli.exit_codes import MEANING, ExitCode
@@ -17,6 +19,7 @@ from hub.cli.main import COMMANDS, app
 from tests.unit.hub.cli.stub import respond_with, running_stub
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
+GONE = "11111111-2222-3333-4444-555555555555"
 COMMON_OPTIONS = {"--json", "--output", "--context", "--url", "--project", "--user", "--help"}
 
 
@@ -76,10 +79,60 @@ def test_the_page_has_the_exit_codes() -> None:
 
 def test_every_command_with_a_server_has_json_output() -> None:
     mute = {name for name, options in commands().items() if "--json" not in options}
-    assert mute == {"headgate serve", "headgate demo", "headgate subscription delete",
-                    "headgate observation-credential delete", "headgate token revoke",
-                    "headgate login", "headgate logout", "headgate context use",
-                    "headgate context delete", "headgate man"}  # fmt: skip
+    assert mute == {"headgate serve", "headgate demo", "headgate login", "headgate logout",
+                    "headgate context use", "headgate context delete", "headgate man"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("subscription", "delete", "x1"), "deleted"),
+        (("token", "revoke", "11111111"), "revoked"),
+        (("observation-credential", "delete"), "deleted"),
+    ],
+)
+async def test_what_is_gone_is_printed(words: tuple[str, ...], what: str) -> None:
+    one = {"id": GONE, "application_credential_id": GONE, "kind": "token",
+           "name": "ci", "repairs": False, "channel": "webhook", "target": "x"}  # fmt: skip
+    async with running_stub(respond_with(one | {"tokens": [one]})) as stub:
+        line = [*words, "--yes", "--url", stub.url]
+        done = await asyncio.to_thread(CliRunner().invoke, app, line)
+        assert (done.exit_code, done.stdout) == (0, f"{GONE} {what}\n")
+        done = await asyncio.to_thread(CliRunner().invoke, app, [*line, "-o", "json"])
+        assert json.loads(done.stdout) == {"id": GONE, what: True}
+
+
+@pytest.mark.parametrize(
+    ("words", "document", "message"),
+    [
+        (("stack", "list"), {"stacks": []}, "no stack in the project shop\n"),
+        (("stack", "list", "--tag", "UNKNOWN", "--status", "FAILED"), {"stacks": []},
+         "no stack in the project shop matches --status FAILED, --tag UNKNOWN\n"),
+        (("subscription", "list"), {"subscriptions": []}, "`headgate subscription create`"),
+        (("token", "list"), {"tokens": []}, "--all includes revoked and expired ones"),
+    ],
+)  # fmt: skip
+async def test_an_empty_list_says_so(words: tuple[str, ...], document: Any, message: str) -> None:
+    async with running_stub(respond_with(document)) as stub:
+        line = [*words, "--project", "shop", "--url", stub.url]
+        done = await asyncio.to_thread(CliRunner().invoke, app, line)
+        assert done.exit_code == 0 and message in done.stderr
+
+
+async def test_an_observation_of_an_unknown_type_says_so() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            error = {"error": {"message": "no type. Did you mean X?", "type": "EntityNotFound"}}
+            return web.json_response(error, status=404)
+        return web.json_response({"resources": 0, "stacks": 0, "unknown": 1})
+
+    words = ["observation", "report", "x", "--type", "UNKNOWN"]
+    async with running_stub(answer) as stub:
+        line = [*words, "--url", stub.url]
+        done = await asyncio.to_thread(CliRunner().invoke, app, line)
+        assert done.exit_code == 0 and "Did you mean X?" in done.stderr
+        assert "Observing 0 resources of 0 stacks. 1 ID belongs to no resource" in done.stdout
+        assert stub.seen[-1].path.endswith("/resource_types/UNKNOWN")
 
 
 def test_a_command_with_a_url_has_all_options_of_the_server() -> None:

@@ -65,6 +65,17 @@ def test_all_properties_and_attributes_are_shown() -> None:
         assert line in lines, shown.get()
 
 
+def test_a_narrow_terminal_has_a_list_with_complete_names() -> None:
+    console = Console(width=60)
+    with console.capture() as shown:
+        console.print(render(type_document(SCHEMA)), soft_wrap=True)
+    for lines in (
+        "  size  integer; required; in place; range 1 to 5; modulo\n    2 + 1\n      How large.\n",
+        "  ports[].net  string; custom_constraint net\n",
+    ):
+        assert lines in shown.get(), shown.get()
+
+
 def test_the_api_shows_former_names_and_constraint_texts() -> None:
     properties = type_document(SCHEMA)["properties"]
     assert properties["zone"]["former_names"] == ["availability_zone"]

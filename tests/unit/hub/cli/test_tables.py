@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from hub.cli.printing import output, tables
+from hub.cli.printing.renderables import wrapped_text
 from hub.cli.printing.tables import (
     KEPT,
     UNLIMITED,
@@ -104,6 +105,66 @@ def test_an_id_is_shortened_after_everything_else() -> None:
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert lines[1].endswith(" 0b3a1c5e") and max(map(len, lines)) <= 40
+
+
+def lines_of(renderable: Any, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(renderable, markup=False, soft_wrap=True)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+HOOK_ROW = {"stack": "shop", "resource": "app", "point": "pre-replace", "state": "superseded",
+            "approvals": "1/2", "may_answer": "role:dba, user:alice, not joe", "deadline": "",
+            "decision": "continue", "by": "anonymous",
+            "id": "0b3a1c5e-0000-4000-8000-000000000001"}  # fmt: skip
+
+
+def test_a_narrow_terminal_leaves_out_minor_columns_and_shortens_no_word() -> None:
+    head, row = lines_of(output.table([HOOK_ROW], output.HOOK_COLUMNS), 80)
+    assert " ".join(head.split()) == "STACK RESOURCE POINT STATE APPROVALS MAY ANSWER ID"
+    assert "pre-replace  superseded  1/2        role:dba" in row and row.endswith("0b3a1c5e")
+    head, row = lines_of(output.table([HOOK_ROW], output.HOOK_COLUMNS), 120)
+    assert "APPROVALS" in head and "BY" in head and "…" not in row
+    head, row = lines_of(output.table([HOOK_ROW], output.HOOK_COLUMNS), UNLIMITED)
+    assert "APPROVALS" in head and "DEADLINE" in head
+
+
+def test_times_are_whole_as_long_as_a_text_can_be_shortened() -> None:
+    rows = [dict.fromkeys("abcdefg", "x" * 30) | {"at": "2020-01-01T00:00:00Z"}]
+    columns: tables.Columns = {
+        **dict.fromkeys("abcdefg", "HEADING"),
+        "at": tables.past_column("AT"),
+    }
+    _, row = lines_of(output.table(rows, columns), 60)
+    assert row.endswith(" days ago") and len(row) <= 60
+
+
+def test_fields_are_continued_below_their_value_and_keep_long_words() -> None:
+    document = {"name": "a b c " * 8, "url": "https://example.org/" + "x" * 60, "no": ""}
+    assert lines_of(output.fields(document, ("name", "url", "no")), 40) == [
+        "name  a b c a b c a b c a b c a b c a b",
+        "      c a b c a b c",
+        f"url   {document['url']}",
+    ]
+
+
+def test_a_sentence_is_continued_with_an_indent_and_a_command_stays_whole() -> None:
+    text = "web: waits\n  db waits for ann. See `headgate hook show web:db` for more.\n\nend"
+    assert lines_of(wrapped_text(text), 40) == [
+        "web: waits", "  db waits for ann. See", "    `headgate hook show web:db` for", "    more.",
+        "", "end",
+    ]  # fmt: skip
+    assert lines_of(wrapped_text(text), UNLIMITED) == text.splitlines()
+
+
+def test_times_in_a_sentence_are_relative() -> None:
+    sentence = "since 2026-11-22T11:50:00.123456Z; deadline 2026-11-22T13:30:00Z, then stop"
+    assert tables.relative_times(sentence, NOW) == (
+        "since 2026-11-22T11:50:00Z (9 min ago); deadline 2026-11-22T13:30:00Z (1h30m left), then"
+        " stop"
+    )
+    assert tables.relative_times("at 2026-13-22T11:50:00Z", NOW) == "at 2026-13-22T11:50:00Z"
 
 
 def test_ids_are_as_short_as_they_differ() -> None:

@@ -1,0 +1,110 @@
+"""The output of headgate hook show for people."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hub.cli.commands.hook import no_longer_waits
+from hub.cli.printing import hook_output, output
+
+HOOK: dict[str, Any] = {
+    "id": "11111111-2222-3333-4444-555555555555",
+    "root_stack_name": "web",
+    "path": "db",
+    "point": "pre-update",
+    "mode": "wait",
+    "state": "waiting",
+    "opened_at": "2026-11-21T18:16:36Z",
+    "deadline": "2026-11-21T20:16:36Z",
+    "on_timeout": "stop",
+    "allowed": ["continue", "reject"],
+    "digest": "d1",
+    "approvals": {"needed": 2, "given": 1, "by": ["ann"]},
+    "answer_by": ["role:dba"],
+    "exclude": "requester",
+    "ask": {"type": "object", "required": ["ticket"]},
+    "patch": ["size"],
+    "dry": False,
+    "by_operator": True,
+    "requested_by": "joe",
+    "assigned": None,
+    "answers": {},
+    "asked": [{"channel": "amqp", "target": "changes", "state": "pending"}],
+    "told": [{"channel": "webhook", "target": "https://gate.example/hook"}],
+    "resource": {
+        "type": "Acme::Database",
+        "physical_id": "db-1",
+        "operation": "update",
+        "properties": {"size": 20, "name": "main"},
+        "changes": {"size": {"from": 10, "to": 20}},
+        "dependents": ["app"],
+        "drift": {"status": "changed"},
+    },
+}
+
+
+def shown(hook: dict[str, Any], width: int = 100) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(hook_output.render(hook), markup=False, soft_wrap=True)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_what_an_approver_needs_is_shown_in_sections() -> None:
+    lines = shown(HOOK)
+    words = [" ".join(line.split()) for line in lines]
+    for line in (
+        "hook web:db:pre-update", "type Acme::Database", "physical id db-1", "operation update",
+        "rule set by the operator", "at the deadline stop", "approvals 1/2", "approved by ann",
+        "may answer role:dba, not joe", "requested by joe", "may patch size", "dependents app",
+        "notified amqp changes (pending), webhook https://gate.example/hook",
+        "digest d1",
+        f"id {HOOK['id']}",
+    ):  # fmt: skip
+        assert line in words, lines
+    assert any(line.startswith("deadline 2026-11-21T20:16:36Z (overdue)") for line in words)
+    text = "\n".join(lines)
+    for section in (
+        "CHANGES\n  size: 10 -> 20\n",
+        'OTHER PROPERTIES\n  name: "main"\n',
+        "DRIFT\n  status: changed\n",
+        "ANSWER DATA, with --data KEY=VALUE\n  type: object\n  required:\n  - ticket\n",
+        "To answer: headgate hook continue web:db:pre-update\nIn place of continue: reject",
+    ):
+        assert section in text
+
+
+@pytest.mark.parametrize(
+    "state", [{"state": "answered", "decision": "continue", "decided_by": "ann"}, {"mode": "stop"}]
+)
+def test_a_hook_that_does_not_wait_has_no_deadline_and_no_command(state: dict[str, Any]) -> None:
+    text = "\n".join(shown(HOOK | state | {"deadline": None}))
+    assert "deadline" not in text and "To answer" not in text and "may patch" not in text
+
+
+def test_a_hook_of_the_whole_stack_and_names_of_others_are_printed_safely() -> None:
+    hook = HOOK | {"path": "", "resource": None, "requested_by": "\x1b[31m", "point": "pre-x y"}
+    text = "\n".join(shown(hook))
+    assert "\x1b" not in text and "headgate hook continue 'web:pre-x y'" in text
+
+
+def test_a_waiting_hook_is_named_with_the_commands_that_show_and_approve_it() -> None:
+    assert list(output.answer_hints([])) == []
+    assert list(output.answer_hints([HOOK])) == [
+        "To see what changes: headgate hook show web:db",
+        "To approve it: headgate hook continue web:db",
+    ]
+    (show, approve) = output.answer_hints([HOOK | {"path": ""}])
+    assert show.endswith(" web:pre-update") and approve.endswith(" web:pre-update")
+    (show, approve) = output.answer_hints([HOOK, HOOK])
+    assert show.endswith("hook list --stack web") and approve.endswith("continue --stack web")
+
+
+def test_a_hook_that_is_answered_is_named_with_its_answer() -> None:
+    answered = HOOK | {"state": "answered", "decision": "reject", "decided_by": "ann"}
+    text = no_longer_waits(answered)
+    assert text.startswith("web:db:pre-update no longer waits: ann answered reject. ")
+    assert "`headgate hook show 11111111`" in text
+    assert "it is superseded. " in no_longer_waits(HOOK | {"state": "superseded"})
