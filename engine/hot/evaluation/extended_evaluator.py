@@ -25,7 +25,7 @@ from engine.hot.expressions.expression import (
 )
 from engine.hot.expressions.masking import MASK
 from engine.hot.functions.cost_budget import SIZE_PER_VALUE
-from engine.hot.functions.function import FunctionError, InvalidCall
+from engine.hot.functions.function import FunctionError
 from engine.hot.functions.text import join_parts
 from engine.hot.language.versions import StackFunction
 from engine.topological_order import find_cycle, sort_topologically
@@ -48,7 +48,8 @@ def make_evaluator(
 
 
 class ExtendedEvaluator(Evaluator):
-    """The evaluator of Headgate's own versions."""
+    """The evaluator of Headgate's own versions. It raises no `InvalidCall`: in an output, all that
+    it refuses is a warning."""
 
     __slots__ = ()
 
@@ -117,7 +118,7 @@ class ExtendedEvaluator(Evaluator):
         scope = self.scope
         if len(text) > MAX_REFERENCE:
             reason = f'The reference "${{{text[:80]}" has more than {MAX_REFERENCE} characters.'
-            raise InvalidCall(public(reason), public(LITERAL))
+            raise FunctionError(public(reason), public(LITERAL))
         parts = text.split(".")
         if parts[0] == "each" and (self.each or "each" not in scope.parameter_names):
             return "each", parts[1:]
@@ -129,11 +130,11 @@ class ExtendedEvaluator(Evaluator):
         known += ["each.key", "each.value"] if self.each else []
         near = self.suggest(parts[0] if len(parts) > 1 else text, known, "Names")
         reason = f'"${{{text[:80]}}}" names neither a parameter nor a local.'
-        raise InvalidCall(public(reason), public(f"{near} {LITERAL}"))
+        raise FunctionError(public(reason), public(f"{near} {LITERAL}"))
 
     def _each_value(self, text: str, path: list[str]) -> Expression:
         if self.each is None:
-            raise InvalidCall(
+            raise FunctionError(
                 public(f'"${{{text[:80]}}}" has a value only in a resource with "for_each".'),
                 public(LITERAL),
             )
@@ -141,7 +142,7 @@ class ExtendedEvaluator(Evaluator):
             return self.each.key
         if not path or path[0] != "value":
             reason = public(f'"${{{text[:80]}}}" is neither each.key nor each.value.')
-            raise InvalidCall(reason, public("Write ${each.key}, ${each.value} or a path in it."))
+            raise FunctionError(reason, public("Write ${each.key}, ${each.value} or a path in it."))
         if self.each.snippet is not None:
             self.spend(f"each {self.each.base} {self.each.key}", self.each.snippet)
             return self.evaluate(self.each.snippet, f"resources.{self.each.base}.for_each")
@@ -175,12 +176,12 @@ class ExtendedEvaluator(Evaluator):
         parts = args if isinstance(args, list) else [args]
         if not parts or not all(type(one) in (str, int) for one in parts):
             form = '"get_local" takes the name of a local, or [name, key or index, ...].'
-            raise InvalidCall(public(form), public("Write the name without a function."))
+            raise FunctionError(public(form), public("Write the name without a function."))
         name, *path = parts
         local = self.scope.locals.get(str(name))
         if local is None:
             near = self.suggest(str(name), [*self.scope.locals], "Locals")
-            raise InvalidCall(public(f'There is no local "{name}".'), public(near))
+            raise FunctionError(public(f'There is no local "{name}".'), public(near))
         text = ".".join(map(str, parts))
         return self._follow(self._local_value(local), [str(one) for one in path], text)
 
@@ -199,14 +200,14 @@ class ExtendedEvaluator(Evaluator):
             return self.defer(REFUSED, None)  # reported already, or known later
         if not is_static(known):
             reason = '"stack_output" takes names that are known when the stack is defined.'
-            raise InvalidCall(public(reason), public("Take them from parameters."))
+            raise FunctionError(public(reason), public("Take them from parameters."))
         parts = known if isinstance(known, list) else []
         if len(parts) < 2 or not all(type(one) in (str, int) for one in parts):
             form = '"stack_output" takes [stack, output, key or index, ...].'
-            raise InvalidCall(public(form), public("Write for example [network, subnet_id]."))
+            raise FunctionError(public(form), public("Write for example [network, subnet_id]."))
         if self.secret:
             reason = "The names must not come from a hidden parameter: readers see dependencies."
-            raise InvalidCall(public(reason), public("Use a parameter that is not hidden."))
+            raise FunctionError(public(reason), public("Use a parameter that is not hidden."))
         stack, output, *path = map(str, parts)
         found = self.scope.stack_outputs.find(OutputName(stack, output))
         if found is None:

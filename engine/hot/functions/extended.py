@@ -1,6 +1,7 @@
 """Functions that only Headgate's own versions of HOT have. function.py describes the interface.
 
-The shapes check everything about an argument that is known, so that no placeholders are needed.
+The shapes check everything about an argument that is known, so that no placeholders are needed. In
+an output, all that they refuse is a warning: nothing is an `InvalidCall`.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Final
 from engine.errors import Quoting, one_of, public
 from engine.hot.expressions.expression import FunctionCall, is_static
 from engine.hot.functions.function import (
+    DeferredFormError,
     Function,
     FunctionError,
     check_text_length,
@@ -25,7 +27,7 @@ from engine.words import Json
 
 def _refuse(name: str, wanted: str, value: Json, remedy: str = "") -> FunctionError:
     reason = f'"{name}" takes {wanted}'
-    return FunctionError(Quoting(f"{reason}, not {quote_value(value)}", reason), public(remedy))
+    return DeferredFormError(Quoting(f"{reason}, not {quote_value(value)}", reason), public(remedy))
 
 
 def _kind_shape(name: str, kinds: tuple[type, ...], wanted: str) -> Callable[[Json], None]:
@@ -136,11 +138,15 @@ def _lookup_shape(args: Json) -> None:
         raise _refuse("lookup", "an integer as the index in a list", key)
 
 
-LOOKUP_LIST = list_shape("lookup", "[ <map or list>, <key or index>, <default> ]", 2, 3)
+LOOKUP_LIST = list_shape(
+    "lookup", "[ <map or list>, <key or index>, <default> ]", 2, 3, DeferredFormError
+)
 LENGTH = Function(len, _kind_shape("length", (str, list, dict), "a string, a list or a map"))
 FIRST = Function(_first, _kind_shape("first", (list,), "a list"))
 DISTINCT = Function(_distinct, _kind_shape("distinct", (list,), "a list"))
-COALESCE = Function(_coalesce, list_shape("coalesce", "[ <value>, <default> ]", 1))
+COALESCE = Function(
+    _coalesce, list_shape("coalesce", "[ <value>, <default> ]", 1, error=DeferredFormError)
+)
 LOOKUP = Function(_lookup, _lookup_shape)
 
 # -- integer arithmetic ---------------------------------------------------------------------------
@@ -153,7 +159,7 @@ def _integer(name: str, value: Json) -> int:
         number = parse_integer(value)
     if number is None:
         reason = f'"{name}" calculates with integers'
-        raise FunctionError(
+        raise DeferredFormError(
             Quoting(f"{reason}, not {quote_value(value)}", reason),
             public('Write integers such as 3, or strings such as "3".'),
         )
@@ -171,7 +177,7 @@ def _check_storable(name: str, number: int) -> int:
 
 def _arithmetic(name: str, apply: Callable[[int, int], int], most: int | None = None) -> Function:
     """Return a function of integers. most: number of arguments; None: two or more."""
-    form = list_shape(name, "[ 7, 2 ]", 2, most)
+    form = list_shape(name, "[ 7, 2 ]", 2, most, DeferredFormError)
 
     def shape(args: Json) -> None:
         form(args)
@@ -182,7 +188,7 @@ def _arithmetic(name: str, apply: Callable[[int, int], int], most: int | None = 
                 continue
             number = _integer(name, value)
             if index and not number and name in DIVISIONS:
-                raise FunctionError(
+                raise DeferredFormError(
                     public(f'"{name}" divides by zero.'), public("Use another divisor.")
                 )
 

@@ -55,8 +55,8 @@ class InvalidCall(FunctionError):
 
 
 class DeferredFormError(FunctionError):
-    """A call has an invalid form that Heat notices only when it evaluates the call: in an output,
-    when the output is read.
+    """A call has an invalid form that Heat notices only when it evaluates the call, or is one of a
+    function that Heat does not have: an error of an output when the output is read.
     """
 
 

@@ -158,6 +158,63 @@ def test_faults_of_outputs_that_heat_refuses_are_errors(value: Json) -> None:
     assert faults(template)[0].place.startswith("outputs.o.value")
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"length": 5}, '"length" takes a string, a list or a map, not 5'),
+        ({"upper": ["x"]}, '"upper" takes a string'),
+        ({"first": {"get_param": "size"}}, '"first" takes a list, not 2'),
+        ({"distinct": "x"}, '"distinct" takes a list'),
+        ({"from_json": 1}, '"from_json" takes a string with JSON'),
+        ({"from_json": "{"}, '"from_json" takes valid JSON'),
+        ({"coalesce": []}, 'Incorrect arguments to "coalesce"'),
+        ({"coalesce": [None]}, 'All values of "coalesce" are null'),
+        ({"lookup": [{}]}, 'Incorrect arguments to "lookup"'),
+        ({"lookup": [[], "x"]}, '"lookup" takes an integer'),
+        ({"lookup": [{}, "x"]}, '"lookup" finds no key'),
+        ({"add": 1}, 'Incorrect arguments to "add"'),
+        ({"add": [1, "x"]}, '"add" calculates with integers, not "x"'),
+        ({"divide": [1, 0]}, '"divide" divides by zero'),
+        ({"multiply": [2**62, 8]}, "does not fit into 64 bits"),
+        ({"list_join": [",", ["${nix}", {"get_attr": ["a", "output"]}]]}, '"${nix}" names neither'),
+        ("${size", 'The reference "${size" has no closing'),
+        ("${size.x}", '"${size.x}" has no value'),
+        ("${each.key}", 'has a value only in a resource with "for_each"'),
+        ("${" + 1_001 * "x" + "}", "more than 1000 characters"),
+        ({"get_local": {}}, '"get_local" takes the name'),
+        ({"get_local": "nix"}, 'There is no local "nix"'),
+        ({"stack_output": ["net"]}, '"stack_output" takes [stack, output'),
+        ({"stack_output": [{"get_resource": "a"}, "x"]}, "known when the stack is defined"),
+        ({"stack_output": [{"get_param": "hidden"}, "x"]}, "must not come from a hidden parameter"),
+    ],
+)  # fmt: skip
+def test_in_outputs_all_faults_of_own_functions_are_warnings(value: Json, reason: str) -> None:
+    """A resource with the same value is refused for the same reason."""
+    parameters = {"size": {"type": "number", "default": 2}}
+    parameters["hidden"] = {"type": "string", "default": "net", "hidden": True}
+    template = {"heat_template_version": "headgate", "parameters": parameters}
+    resources = {"a": thing()}
+    definition = defined(template | {"resources": resources, "outputs": {"o": {"value": value}}})
+    found = definition.warnings
+    assert [one.code for one in found] == ["OutputError"]
+    assert found[0].place.startswith("outputs.o.value") and reason in found[0].reason
+    stored = decode(encode(definition.outputs["o"].value), definition.version)
+    shown, error = evaluate_output(stored, UniformView())
+    assert shown is None and reason in str(error)
+    (refused,) = faults(template | {"resources": resources | {"b": thing(value=value)}})
+    assert reason in refused.reason
+
+
+def test_a_precondition_of_an_output_with_a_fault_is_a_warning() -> None:
+    output = {"value": 1, "preconditions": [{"assert": {"equals": ["${nix}", 1]}, "message": "x"}]}
+    template = {"heat_template_version": "headgate", "outputs": {"o": output}}
+    definition = defined(template)
+    assert [one.code for one in definition.warnings] == ["OutputError"]
+    stored = decode(encode(definition.outputs["o"].value), definition.version)
+    shown, error = evaluate_output(stored, UniformView())
+    assert shown is None and '"${nix}" names neither' in str(error)
+
+
 def test_a_secret_is_not_in_the_error_of_an_output() -> None:
     template: dict[str, Json] = {
         "parameters": {"p": {"type": "string", "hidden": True}},
