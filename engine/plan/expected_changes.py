@@ -132,6 +132,20 @@ def contains_unknown(value: Json) -> bool:
     return value is UNKNOWN
 
 
+def known_or_before(value: Json, before: Json) -> Json:
+    """Return a value with those of `before` in place of unknown parts."""
+    if isinstance(value, Mapping):
+        known = before if isinstance(before, Mapping) else {}
+        return {key: known_or_before(item, known.get(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        items = before if isinstance(before, list) else []
+        return [
+            known_or_before(item, items[index] if index < len(items) else None)
+            for index, item in enumerate(value)
+        ]
+    return before if value is UNKNOWN else value
+
+
 def _known_value(expression: Expression, view: KnownView | NamesView, masked: bool) -> Json:
     if any(call.name == REFUSED for call in iterate_calls(expression)):
         return UNKNOWN  # a parameter that gets its value when the nested stack is created

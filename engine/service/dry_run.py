@@ -29,6 +29,7 @@ from engine.service.plan_preview import (
     PreviewedResource,
     overrides_of,
     read_rows,
+    uncertain_preview,
 )
 from engine.service.reads.stack_outputs import check_sources, with_stack_outputs
 from engine.service.requests.adoption import check_imported, imported_resources
@@ -269,6 +270,7 @@ class DryRun:
             child, preview = found.get(one.physical_id or ""), None
             if (
                 one.kind not in ("unchanged", "deleted")
+                and one.name in definition.resources
                 and registry.has_nested_stack(one.type)
                 and definition.resources[one.name].external_id is None  # adopted, not made
             ):
@@ -277,7 +279,9 @@ class DryRun:
                 kept = None if one.kind == "replaced" else child
                 preview = await self._preview_nested(conn, owner, kept)
             if child is not None and one.kind == "replaced":
-                old = replace(one, kind="deleted")
+                # It stays if its policy retains it, or if resources that are out of date use it.
+                kind = "deleted" if one.name in previewer.deleted else "unchanged"
+                old = replace(one, kind=kind)
                 replaced[one.name] = await self._preview_other(conn, target, old, child)
             elif child is not None and preview is None:
                 preview = await self._preview_other(conn, target, one, child)
@@ -313,8 +317,15 @@ class DryRun:
         target = owner.stack.nested_context(one.name, name, child.id if child else None)
         current_child = await _read_child(conn, target, child) if child else None
 
-        async def define(outputs: StackOutputs) -> Blueprint | None:
-            work = partial(self._blueprint, owner, target, stack_id, current_child, outputs)
+        work = partial(self._command, owner, target, current_child)
+        command, unknown = await self._traversals.thread_pool(work, owner.stack.project)
+        if command is None:
+            return None
+
+        async def define(outputs: StackOutputs) -> Blueprint:
+            work = partial(
+                self._blueprint, owner, target, stack_id, current_child, command, unknown, outputs
+            )
             return await self._traversals.thread_pool(work, owner.stack.project)
 
         read = partial(
@@ -324,8 +335,6 @@ class DryRun:
             conn=conn,
         )
         blueprint = await with_stack_outputs(define, read, desired.blueprint.stack_outputs)
-        if blueprint is None:
-            return None
         current = CurrentState()
         if child:
             current = await _read_state(conn, stack_id, blueprint, target.marks)
@@ -340,7 +349,8 @@ class DryRun:
             cleared_breakpoints=cleared_inside(desired.cleared_breakpoints, one.name),
             refuses=False,
         )
-        return await self._preview_update(conn, inner, target)
+        preview = await self._preview_update(conn, inner, target)
+        return preview if command.certain else uncertain_preview(preview)
 
     def _blueprint(
         self,
@@ -348,14 +358,13 @@ class DryRun:
         target: StackContext,
         stack_id: UUID,
         child: PreviewedChild | None,
+        command: ReconcileNested,
+        unknown: frozenset[str],
         outputs: StackOutputs,
-    ) -> Blueprint | None:
-        """None: the resources of the nested stack are not known."""
+    ) -> Blueprint:
+        """command, unknown: see `_command`."""
         desired, name = owner.desired, owner.resource.name
         wanted = desired.blueprint.definition.resources[name]
-        command, unknown = self._command(owner, target, child)
-        if command is None:
-            return None
         resource = OwningResource(
             name,
             DeletionPolicy(wanted.deletion_policy),
@@ -382,7 +391,8 @@ class DryRun:
     def _command(
         self, owner: "_Owner", target: StackContext, child: PreviewedChild | None
     ) -> tuple[ReconcileNested | None, frozenset[str]]:
-        """What the type requests, and the names of parameters whose values are not known."""
+        """What the type requests, and the names of parameters whose values are not known; None: the
+        resources of the nested stack are not known."""
         nested = owner.desired.blueprint.definition.nested.get(owner.resource.name)
         if nested is not None:
             known = {key: value for key, value in owner.values.items() if value is not UNKNOWN}
@@ -390,9 +400,7 @@ class DryRun:
             possible = names if "" in owner.values else owner.values.keys()
             return ReconcileNested(None, known), frozenset(names & possible - known.keys())
         wanted = owner.desired.blueprint.definition.resources[owner.resource.name]
-        call = _preview_call(
-            wanted, owner.previewer, owner.resource, owner.stack, has_secrets=bool(owner.secret)
-        )
+        call = _preview_call(wanted, owner.previewer, owner.resource, owner.stack)
         if call is None:
             return None, frozenset()
         type_ = self._traversals.registry.get(owner.resource.type)
@@ -540,8 +548,6 @@ def _preview_call(
     previewer: PlanPreviewer,
     resource: PreviewedResource,
     stack: StackContext,
-    *,
-    has_secrets: bool,
 ) -> Call | None:
     """The argument of `ResourceType.preview_nested`; None if too little is known."""
     properties = previewer.known_parts(wanted.name)
@@ -559,5 +565,5 @@ def _preview_call(
         physical_id=resource.physical_id,
         update_policy=wanted.update_policy or {},
         referenced=previewer.referenced_parts(wanted.name),
-        has_secrets=has_secrets,
+        has_secrets=previewer.has_secrets(wanted.name),
     )

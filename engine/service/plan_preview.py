@@ -39,7 +39,12 @@ from engine.plan.expected_changes import (
 from engine.plan.lifecycle import Triggers, ignored_names, keep_ignored, trigger_digest
 from engine.plan.overrides import Override, apply_overrides, decode_overrides
 from engine.plan.protection import refuse_prevented
-from engine.plan.resource_change import ResourceChange, ResourceState, is_unhealthy
+from engine.plan.resource_change import (
+    ResourceChange,
+    ResourceState,
+    cleanup_change,
+    is_unhealthy,
+)
 from engine.service.requests.desired_state import DesiredState
 from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
@@ -186,7 +191,8 @@ class PlanPreviewer:
 
     overrides: adopted values by resource name. values: the expected properties by resource name,
     UNKNOWN for unknown ones. secret: the names of the secret properties by resource name.
-    leftovers: see `Preview`. All are complete after `walk`.
+    leftovers: see `Preview`. deleted: the names of resources whose current physical resource the
+    change deletes. All are complete after `walk`.
     """
 
     def __init__(
@@ -220,6 +226,7 @@ class PlanPreviewer:
         self.values: dict[str, Mapping[str, Json]] = {}
         self.secret: dict[str, frozenset[str]] = {}
         self.leftovers: list[PreviewedResource] = []
+        self.deleted: set[str] = set()
 
     def walk(self) -> list[PreviewedResource]:
         """The expected change of each resource, in the order of their names."""
@@ -229,6 +236,8 @@ class PlanPreviewer:
         for row in self._existing:
             if row.replaced_by is None and row.name not in self._shown:
                 self._shown[row.name] = self._preview_unchanged(row)
+        for name in self._definition.undecided.keys() - self._shown.keys():
+            self._shown[name] = self._preview_undecided(name)
         return [self._shown[name] for name in sorted(self._shown)]
 
     def preview(
@@ -238,7 +247,10 @@ class PlanPreviewer:
         those of the resources that are replaced."""
         uncertain = {name for name, one in self._shown.items() if not one.certain}
         nested, replaced = (
-            {name: _uncertain(one) if name in uncertain else one for name, one in each.items()}
+            {
+                name: uncertain_preview(one) if name in uncertain else one
+                for name, one in each.items()
+            }
             for each in (nested, replaced)
         )
         return Preview(
@@ -253,7 +265,7 @@ class PlanPreviewer:
             ),
             self._plan.out_of_date,
             self._plan.digest,
-            leftovers=sorted(self.leftovers, key=lambda one: (one.name, one.physical_id)),
+            leftovers=sorted(self.leftovers, key=lambda one: (one.name, one.physical_id or "")),
         )
 
     def known_parts(self, name: str) -> dict[str, Json] | None:
@@ -269,6 +281,20 @@ class PlanPreviewer:
     def referenced_parts(self, name: str) -> dict[str, Json] | None:
         """The expected properties of the resource that `referenced_resource` of a resource names;
         None: there is none."""
+        found = self._find_referenced(name)
+        return None if found is None else self.known_parts(found)
+
+    def has_secrets(self, name: str) -> bool:
+        """Whether a property of a resource, or of the one that it names, is secret."""
+        found = self._find_referenced(name)
+        if found is not None and found not in self.secret:
+            wanted = self._definition.resources[found]
+            properties = self._properties(wanted, self._registry.get(wanted.type))
+            self.secret[found] = self._secret(wanted, properties)
+        return bool(self.secret.get(name) or (found and self.secret[found]))
+
+    def _find_referenced(self, name: str) -> str | None:
+        """The name of the resource that `referenced_resource` of a resource names."""
         wanted = self._definition.resources[name]
         try:
             named = known_properties(wanted.properties, NamesView())
@@ -279,7 +305,7 @@ class PlanPreviewer:
             return None
         by_reference = {one.reference: name for name, one in self._known.items()}
         found = by_reference.get(reference, reference)
-        return self.known_parts(found) if found in self._definition.resources else None
+        return found if found in self._definition.resources else None
 
     def _preview_unchanged(self, row: ExistingResource) -> PreviewedResource:
         found = self._registry.schemas().get(row.type)
@@ -294,6 +320,22 @@ class PlanPreviewer:
             requires=self._requires(row.name),
             attributes=sorted(found.attributes) if found else (),
             adopted=self._overrides.get(row.name, ()),
+        )
+
+    def _preview_undecided(self, name: str) -> PreviewedResource:
+        """A new resource, if its condition holds: that is not known yet."""
+        type_name = self._definition.undecided[name]
+        found = self._registry.schemas().get(type_name)
+        return PreviewedResource(
+            name=name,
+            type=type_name,
+            kind=KINDS[Operation.CREATE],
+            certain=False,
+            physical_id=None,
+            changes={},
+            unknown=(),
+            requires=(),
+            attributes=sorted(found.attributes) if found else (),
         )
 
     def _requires(self, name: str) -> Sequence[str]:
@@ -317,13 +359,21 @@ class PlanPreviewer:
         if node.only_if_replaced:
             replaced = node.name in self._replaced
             certain = not replaced or self._shown[node.name].certain
-            return (self._cleanup_operation(node) if replaced else None), certain
+            operation = self._cleanup_operation(node) if replaced else None
+            if operation is Operation.DELETE:
+                self.deleted.add(node.name)
+            return operation, certain
         row = self._rows.get(node.resource_id)
         operation = self._cleanup_operation(node)
         if row is not None and node.operation is Operation.DELETE:
             if row.replaced_by is None:
-                self._show(node, row, ExpectedChange(ResourceChange(Operation.DELETE), True), {})
-            elif operation is not None and row.physical_id is not None:
+                if operation is not None:
+                    self.deleted.add(node.name)
+                certain = node.name not in self._definition.undecided
+                expected = ExpectedChange(ResourceChange(Operation.DELETE), certain)
+                self._show(node, row, expected, {})
+                return operation, certain
+            elif operation is not None and _is_deleted_by_operation(row):
                 self.leftovers.append(self._leftover(node, row))
         return operation, True
 
@@ -553,14 +603,14 @@ def _waits_for_parent(
     return not differs and any(call.name == REFUSED for call in iterate_calls(wanted.properties))
 
 
-def _uncertain(preview: Preview) -> Preview:
+def uncertain_preview(preview: Preview) -> Preview:
     """Return the preview of a nested stack that may be replaced, or stay as it is."""
     inside = [
         replace(
             one,
             certain=False,
-            nested=one.nested and _uncertain(one.nested),
-            replaced=one.replaced and _uncertain(one.replaced),
+            nested=one.nested and uncertain_preview(one.nested),
+            replaced=one.replaced and uncertain_preview(one.replaced),
         )
         for one in preview.resources
     ]
@@ -607,6 +657,11 @@ def _with_replacement(
     return replace(
         expected, change=replace(expected.change, operation=Operation.REPLACE), certain=True
     )
+
+
+def _is_deleted_by_operation(row: PlannedRecord) -> bool:
+    """Whether a physical resource may exist, also one whose ID is not known."""
+    return cleanup_change(_actual(row), only_if_replaced=False).operation is not None
 
 
 _CHANGING = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE)

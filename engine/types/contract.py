@@ -152,7 +152,7 @@ class Call:
     may exist, which the next change deletes. Never set for a delete.
     referenced: the properties of the resource that `ResourceType.referenced_resource` names; None:
     there is no such resource.
-    has_secrets: a property is secret.
+    has_secrets: a property is secret, also one of `referenced`.
     adjusted: for an update that scales a group, the adjustment; else None.
     replaced: for a create, the physical ID of the resource that it replaces. replaced_data: the
     data of that resource, which may have failed.

@@ -100,11 +100,13 @@ class ReconcileNested:
     template: the parsed template; None: the template file that the resource's type names.
     parameters: by name. The environment is the part of the parent's environment that applies to the
     resource. adopts: `resources` of an exported nested stack: their physical resources are adopted.
+    certain: in a dry run, False if unknown values decide which resources the template has.
     """
 
     template: Mapping[str, Json] | None = field(repr=False)
     parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
     adopts: Mapping[str, Json] | None = field(default=None, repr=False)
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,8 @@ class StackDefinition:
     FunctionError. nested: nested stacks by resource. contained: definitions of nested stacks and of
     group members, as far as they are known. warnings: also of nested stacks. moved: of enabled
     resources. imported: physical IDs by resource, to adopt where a resource is new. reusable: for
-    the next definition of the stack.
+    the next definition of the stack. undecided: the types of resources whose condition reads a
+    parameter without a value yet, by name.
     """
 
     version: str
@@ -160,6 +161,7 @@ class StackDefinition:
     moved: tuple[MovedResource, ...] = ()
     imported: Mapping[str, str] = field(default_factory=dict)
     reusable: "ReusableResources | None" = field(default=None, repr=False, compare=False)
+    undecided: Mapping[str, str] = field(default_factory=dict)
 
     def shown_parameters(self) -> dict[str, str]:
         """Return the parameters as the Orchestration API shows them: text, hidden ones masked."""

@@ -25,6 +25,10 @@ class SelectedResources:
     expansion: Expansion
     unreadable: frozenset[str]
 
+    def undecided_types(self) -> dict[str, str]:
+        """Return the types of the resources whose condition reads an unknown value."""
+        return {name: one.type for name, one in self.enabled.items() if not one.decided}
+
     def schemas(self) -> dict[str, TypeSchema | None]:
         """Return the schemas of the enabled resources; None for those that could not be read."""
         schemas = {name: one.schema for name, one in self.enabled.items()}

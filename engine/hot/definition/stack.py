@@ -277,6 +277,7 @@ class _StackTree:
             moved=tuple(one for one in template.moved if one.to in resources),
             imported=imported,
             reusable=ReusableResources(template.version, builder.reusable),
+            undecided=selected.undecided_types(),
         )
 
     def _parameters(

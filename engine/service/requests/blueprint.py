@@ -119,7 +119,8 @@ class Blueprint:
     precedence. source: the template's text as it was sent; None if it was sent as an object.
     hidden: see `hidden_names`. warnings: about the request; strict: further ones are errors.
     template_order: of the keys of a stored template; None: that of `template`. stack_outputs: the
-    outputs of other stacks that it reads.
+    outputs of other stacks that it reads. by_parent: it is of a nested stack, which its parent
+    changes; its rules have been checked with those of the root stack.
     """
 
     template: Template
@@ -137,6 +138,7 @@ class Blueprint:
     strict: bool = False
     template_order: Json = None
     stack_outputs: Mapping[OutputName, StackOutput] = field(default_factory=dict)
+    by_parent: bool = False
 
     @property
     def convergence(self) -> Json:

@@ -12,7 +12,7 @@ from engine.errors import Finding, Findings, NotFound
 from engine.hooks.operator import always
 from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import LEAF, Tree, check_cleared, check_patterns
-from engine.hooks.rule_reader import Reader
+from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.definition.model import NestedStackDefinition, StackDefinition
 from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import add_nested_findings, nested_place
@@ -34,12 +34,18 @@ def check_rules(
 ) -> list[Finding]:
     """Warnings about short rules, and about breakpoints to skip, that match no resource. Raises
     Invalid for other wrong rules, also in nested templates. existing: (path, type) of the existing
-    resources."""
+    resources.
+
+    The rules of a nested stack that its parent changes are not checked again: they may be for
+    resources that it does not have now, such as members of an empty group.
+    """
     findings = Findings()
     if not (blueprint.has_rules or blueprint.definition.nested or cleared_breakpoints):
         return []
     lookup = subtree_lookup(registry)
-    rules = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
+    rules: Sequence[Declaration] = ()
+    if not blueprint.by_parent:
+        rules = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
     known = merge_trees(
         existing_tree(existing, lookup), declared_tree(blueprint.definition, lookup)
     )

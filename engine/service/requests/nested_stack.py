@@ -150,6 +150,7 @@ def build_nested(
         reader.declarations(template.hook_declarations),
         hidden=hidden_names(definition, environment, parent.hidden),
         stack_outputs=stack_outputs.find_used() if stack_outputs else {},
+        by_parent=True,
     )
     findings.raise_if_any()
     return blueprint

@@ -128,11 +128,14 @@ class Children:
             secret,
         )
 
-    async def read_referenced(self, prepared: PreparedNode) -> Mapping[str, Json] | None:
-        """The resource that the type's `names` refers to; None if it refers to none."""
+    async def read_referenced(
+        self, prepared: PreparedNode
+    ) -> tuple[Mapping[str, Json] | None, bool]:
+        """The properties of the resource that `referenced_resource` of the type names, and whether
+        one is secret; None if there is none."""
         reference = prepared.type.referenced_resource(prepared.properties)
         if reference is None:
-            return None
+            return None, False
         async with self._database.connection() as conn:
             return await find_properties(conn, prepared.work.key.stack_id, reference)
 
@@ -210,8 +213,8 @@ class NestedStacks:
             await self._end_child_early(work, child, cancels=call.cancelled)
             child = await self._children.find(work, call)
         view = None if child is None else await self._children.read(child, call.operation_key)
-        has_secrets = bool(_resource(prepared).secret)
-        named = await self._children.read_referenced(prepared)
+        named, names_secret = await self._children.read_referenced(prepared)
+        has_secrets = names_secret or bool(_resource(prepared).secret)
         result = run(replace(call, child=view, has_secrets=has_secrets, referenced=named))
         outcome = await result if isawaitable(result) else result
         if not isinstance(outcome, RunNested):

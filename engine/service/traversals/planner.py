@@ -115,12 +115,13 @@ class Planner:
 
     def _plan_update(self, desired: DesiredState, project: str) -> tuple[Plan, list[Finding]]:
         blueprint = desired.blueprint
+        by_parent = blueprint.by_parent or desired.parent_step is not None
         # What a parent clears in its nested stacks is checked with the parent.
-        cleared = desired.cleared_breakpoints if desired.parent_step is None else ()
+        cleared = () if by_parent else desired.cleared_breakpoints
         warnings = check_rules(
             blueprint, desired.current.types_by_path(), self._registry, self._limits.hooks, cleared
         )
-        if desired.action in POLICY_CHECKED and desired.parent_step is None:
+        if desired.action in POLICY_CHECKED and not by_parent:
             existing, policies = desired.current.types_by_path(), self._limits.convergence
             warnings += check_policy(blueprint, existing, self._registry, policies, project)
         if warnings and blueprint.strict:

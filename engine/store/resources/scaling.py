@@ -16,7 +16,7 @@ select r.properties, s.project
   from resource r join stack s on s.id = r.stack_id where r.stack_id = $1 and r.id = $2
 """
 READ_PROPERTIES_BY_REFERENCE = """
-select r.properties, s.project
+select r.properties, r.masked_properties is not null as has_secrets, s.project
   from resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.physical_id = $2 and r.replaced_by is null
 """
@@ -55,11 +55,11 @@ async def read_properties(
 
 async def find_properties(
     conn: Connection, stack_id: UUID, reference: str
-) -> Mapping[str, Json] | None:
-    """The resolved properties of the resource with this reference. Raises DecryptionFailed."""
-    return _properties(
-        stack_id, await conn.fetchrow(READ_PROPERTIES_BY_REFERENCE, stack_id, reference)
-    )
+) -> tuple[Mapping[str, Json] | None, bool]:
+    """The resolved properties of the resource with this reference, and whether one is secret.
+    Raises DecryptionFailed."""
+    row = await conn.fetchrow(READ_PROPERTIES_BY_REFERENCE, stack_id, reference)
+    return _properties(stack_id, row), row is not None and row["has_secrets"]
 
 
 def _properties(stack_id: UUID, row: Any) -> Mapping[str, Json] | None:

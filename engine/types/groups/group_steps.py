@@ -216,21 +216,45 @@ def preview_members(
     """
     if size > MAX_PREVIEWED_MEMBERS:
         return None
-    current = current_members(call.child)
+    before = current_members(call.child)
+    current, records = _after_steps(before, plan, whole, {})
+    placed: Mapping[str, Json] = current.group.get(PLACED) or {}
+    kept = {name: place for name, place in placed.items() if name in current.bodies}
+    found = preview_template(
+        current.bodies, {**records, PLACED: kept}, has_secrets=plan.has_secrets
+    )
+    if found is None or call.child is None or before.healthy == before.bodies.keys():
+        return found
+    ages = {one.name: (one.created_at, one.name) for one in call.child.members}
+    other, _ = _after_steps(before, plan, whole, ages)
+    return replace(found, certain=other.bodies.keys() == current.bodies.keys())
+
+
+def _after_steps(
+    current: CurrentMembers, plan: GroupPlan, whole: GroupPlan | None, ages: Mapping[str, Any]
+) -> tuple[CurrentMembers, Mapping[str, Json]]:
+    """The members and the records after all steps. The first step repairs failed members. ages: to
+    sort them by, if it repairs them in place; otherwise it replaces them, so they are the youngest.
+    """
     at = Progress(kept=plan.compute_records(current))
     compared = 0
     while (step := plan.step(current, at, None)) is not None:
         bodies = step.change.bodies
         stay = [name for name in current.bodies if name in bodies]
+        if ages:
+            stay.sort(key=lambda name: (name not in ages, ages.get(name, ())))
+        else:
+            stay = [
+                *(name for name in stay if name in current.healthy),
+                *(name for name in stay if name not in current.healthy),
+            ]
         ordered = {name: bodies[name] for name in dict.fromkeys((*stay, *bodies))}
         current = replace(current, bodies=ordered, healthy=frozenset(ordered))
         at = replace(at, step=f"{step.kind}-{at.number}", kept={**at.kept, **step.kept}).after()
         compared += len(ordered)
         if compared > MAX_COMPARED:
             plan = whole or plan
-    placed: Mapping[str, Json] = current.group.get(PLACED) or {}
-    kept = {name: place for name, place in placed.items() if name in current.bodies}
-    return preview_template(current.bodies, {**at.kept, PLACED: kept}, has_secrets=plan.has_secrets)
+    return current, at.kept
 
 
 def _next_step(

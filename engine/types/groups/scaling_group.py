@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from engine.plan.expected_changes import contains_unknown, known_or_before
 from engine.types.contract import Call, Child, Done, Outcome, ReconcileNested
 from engine.types.groups.group import Group, Policy
 from engine.types.groups.group_steps import preview_members, run_steps, with_placement
-from engine.types.groups.member_changes import fresh_names, placeholder_names
+from engine.types.groups.member_changes import BodyOf, fresh_names, placeholder_names
 from engine.types.groups.member_template import Body, CurrentMembers, current_members
 from engine.types.groups.step_plans import AgedPlan
 from engine.words import Json
@@ -61,12 +62,23 @@ class ScalingGroup(Group):
         )
 
     def preview_members(self, call: Call) -> ReconcileNested | None:
-        used = set(current_members(call.child).bodies)
-        if not isinstance(self.body(call), dict):
+        before = current_members(call.child)
+        used, body = set(before.bodies), self.body(call)
+        if not isinstance(body, dict):
             return None
         plan = self._plan(call, lambda number, current: placeholder_names({*used, *current.bodies}))
-        size = self._size(call, current_members(call.child))
-        return preview_members(call, plan, size, replace(plan, policy=None))
+        size = self._size(call, before)
+        found = preview_members(call, plan, size, replace(plan, policy=None))
+        if found is None or not contains_unknown(body):
+            return found
+        # If no unknown value differs, fewer batches may change the group, in which other members
+        # take the place of some.
+        plan = replace(plan, body_of=_with_values_of(plan.body_of, before))
+        kept = preview_members(call, plan, size, replace(plan, policy=None))
+        same = kept is not None and {*(kept.template or {})["resources"]} == {
+            *(found.template or {})["resources"]
+        }
+        return replace(found, certain=found.certain and same)
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
@@ -89,6 +101,11 @@ class ScalingGroup(Group):
         done = self.done(call, child)
         by = adjusted.get("by") or f"exact_capacity: {len(child.members)}"
         return replace(done, data={**call.data, COOLDOWN_END: end.isoformat(), SIZED_BY: by})
+
+
+def _with_values_of(body_of: BodyOf, before: CurrentMembers) -> BodyOf:
+    """Definitions in which unknown values are those of the member before."""
+    return lambda name: known_or_before(body_of(name), before.bodies.get(name))
 
 
 def cooldown_end(data: Mapping[str, Json]) -> datetime | None:

@@ -1,5 +1,7 @@
 """Instance groups: members of a plug-in's type, from a launch configuration."""
 
+import json
+
 from tests.integration.nested.test_lifecycle import output
 from tests.support.program import Json, Program
 
@@ -51,6 +53,43 @@ async def test_instances_are_updated_with_their_launch_configuration(running: Pr
     await running.update("s", "PUT", template=launch_template("b", 3), **more)
     assert await running.until_ended("s") == "UPDATE_COMPLETE"
     assert await output(running, "s", "list") == "b,b,b"
+
+
+async def test_secrets_of_a_launch_configuration_are_masked_in_the_instances(
+    running: Program,
+) -> None:
+    """Also if only the reference of the launch configuration, which is no secret, differs."""
+    template = launch_template("")
+    template["Parameters"] = {"image": {"Type": "String", "NoEcho": True, "Default": "s3cret-1"}}
+    template["Resources"]["conf"]["Properties"]["ImageId"] = {"Ref": "image"}
+    instance = INSTANCE.replace("{get_attr: [one, output]}", "192.0.2.1")
+    more = {"environment": PLUGIN_TYPE, "files": {"instance.yaml": instance}}
+    sent = {"stack_name": "s", "template": template, **more}
+    _, previewed = await running.call("POST", "/stacks/preview", sent)
+    await running.create("s", {}, **sent)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    changed = {"template": template, **more, "parameters": {"image": "s3cret-2"}}
+    update = await running.stack_request("PUT", "s", "/preview?show_nested=True", changed)
+    scaled = {**template, "Resources": template["Resources"] | launch_template("", 3)["Resources"]}
+    scaled["Resources"]["conf"] = template["Resources"]["conf"]
+    larger = {"template": scaled, **more}
+    unchanged = await running.stack_request("PUT", "s", "/preview?show_nested=True", larger)
+    shown = [previewed, update, unchanged]
+    assert all('"path": "g/' in json.dumps(one) for one in shown)
+    rows = await running.stack_request("GET", "s", "/resources?nested_depth=3")
+    for row in rows["resources"]:
+        (link,) = [one["href"] for one in row["links"] if one["rel"] == "self"]
+        path = "/stacks/" + link.partition("/stacks/")[2]
+        shown += [
+            (await running.call("GET", path))[1],
+            (await running.call("GET", f"{path.partition('/resources')[0]}/template"))[1],
+            (await running.call("GET", f"{path.partition('/resources')[0]}/events"))[1],
+            (await running.call("GET", path.partition("/resources")[0]))[1],
+        ]
+    assert len(shown) > 3 + 4 * 4
+    for one in shown:
+        text = json.dumps(one).replace('"Default": "s3cret-1"', "")
+        assert "s3cret" not in text
 
 
 def scaling_template(most: int = 3) -> Json:

@@ -218,3 +218,31 @@ async def test_operator_rules_hold_at_every_level_and_stack_hooks_open_once(
     await guarded.signal(hooks[DISK], roles="dba")
     await guarded.signal(hooks["web/server"])
     assert await guarded.until_ended("s") == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("count", [0, 1])
+async def test_a_path_into_a_group_of_any_size_is_accepted(running: Program, count: int) -> None:
+    def group(value: str) -> Json:
+        member = resource(value)
+        properties = {"count": count, "resource_def": member}
+        return {"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}}
+
+    await running.create("s", group("x"))
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    rules = {"hooks": {"add": [{"at": "g/7", "on": ["pre-update"]}]}}
+    body = {"template": template(group("y")), **rules}
+    found = await running.stack_request("PUT", "s", "/preview?show_nested=True", body)
+    assert found["stops"] == []
+    await running.update("s", "PUT", **body)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+
+
+async def test_a_path_to_a_nested_resource_whose_condition_is_false_is_accepted(
+    running: Program,
+) -> None:
+    nested = DB.replace("resources:", "resources:\n  off: {type: OS::Heat::None, condition: false}")
+    rules = {"hooks": [{"at": "web/off", "on": "pre-create"}]}
+    await running.create(
+        "s", {"web": {"type": "db.yaml"}}, files={"db.yaml": nested}, environment=rules
+    )
+    assert await running.until_ended("s") == "CREATE_COMPLETE"

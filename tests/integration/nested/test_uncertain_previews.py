@@ -1,0 +1,127 @@
+"""What a dry run says about changes that unknown values, failed members or users that stay out of
+date decide."""
+
+import json
+
+import pytest
+
+from tests.integration.nested.test_dry_run import kinds
+from tests.integration.nested.test_group_previews import by_path, preview_update, scaled
+from tests.support.program import Json, Program, resource, template
+
+HAS_EXTRA: Json = {"equals": [{"get_param": "value"}, "x"]}
+NESTED = json.dumps({
+    "heat_template_version": "2018-08-31",
+    "parameters": {"value": {"type": "string"}},
+    "resources": {"one": resource(), "extra": {**resource(), "condition": HAS_EXTRA}},
+})  # fmt: skip
+FILES = {"in.yaml": NESTED}
+
+
+@pytest.fixture
+def running(in_own_project: Program) -> Program:
+    return in_own_project
+
+
+def nested(value: Json) -> Json:
+    return {"type": "in.yaml", "properties": {"value": value}}
+
+
+async def created(run: Program, resources: Json, **body: Json) -> None:
+    await run.create("s", resources, **body)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_resources_whose_condition_is_not_known_yet_are_listed(running: Program) -> None:
+    before = {"a": resource("x"), "old": nested("x")}
+    await created(running, before, files=FILES)
+    late = {"get_attr": ["a", "output"]}
+    wanted = {"a": resource("y"), "old": nested(late), "new": nested(late)}
+    found = await preview_update(running, wanted, files=FILES)
+    extra = {path: one["certain"] for path, one in by_path(found).items() if "extra" in path}
+    assert extra == {"old/extra": False, "new/extra": False}
+    shown = kinds(found)
+    assert (shown["old/extra"], shown["new/extra"]) == ("deleted", "added")
+    assert by_path(found)["new/one"]["certain"] and by_path(found)["old/one"]["certain"]
+
+
+async def test_a_replaced_nested_stack_that_others_use_stays(running: Program) -> None:
+    user = resource({"get_resource": "t"})
+    await created(running, {"t": nested("x"), "user": user}, files=FILES)
+    chain: Json = {"type": "OS::Heat::ResourceChain", "properties": {
+        "resources": ["OS::Heat::TestResource"],
+    }}  # fmt: skip
+    wanted = {"t": chain, "user": user}
+    found = await preview_update(running, wanted, files=FILES)
+    assert kinds(found)["t/one"] == "deleted"
+    found = await preview_update(running, wanted, files=FILES, only=["t"])
+    assert found["out_of_date"] == ["user"]
+    assert kinds(found) == {
+        "t": "replaced", "t/0": "added", "t/one": "unchanged", "t/extra": "unchanged",
+        "user": "unchanged",
+    }  # fmt: skip
+
+
+async def test_unknown_values_decide_which_members_a_rolling_update_removes(
+    running: Program,
+) -> None:
+    rolling = {"rolling_updates": {"min_in_service": 1, "max_batch_size": 1}}
+    await created(running, {"a": resource("x"), "s": scaled(1, "x", **rolling)})
+    late = {"get_attr": ["a", "output"]}
+    wanted = {"a": resource("y"), "s": scaled(1, late, **rolling)}
+    found = await preview_update(running, wanted)
+    members = {path: one for path, one in by_path(found).items() if path.startswith("s/")}
+    assert len(members) == 2 and not any(one["certain"] for one in members.values())
+    # Without batches that the group grows for, the same members stay.
+    wanted["s"] = scaled(2, late, rolling_updates={"max_batch_size": 2})
+    found = await preview_update(running, wanted)
+    assert by_path(found)["s/new-1"]["certain"]
+
+
+async def test_a_failed_member_that_is_replaced_is_the_youngest(running: Program) -> None:
+    rolling = {"rolling_updates": {"min_in_service": 2, "max_batch_size": 1}}
+    await created(running, {"s": scaled(2, "x", **rolling)})
+    rows = await running.stack_request("GET", "s", "/resources?nested_depth=1")
+    members = [one for one in rows["resources"] if "parent_resource" in one]
+    marked = min(members, key=lambda one: (one["creation_time"], one["resource_name"]))
+    inside = next(link["href"] for link in marked["links"] if link["rel"] == "stack")
+    url = f"/stacks/{'/'.join(inside.split('/')[-2:])}/resources/{marked['resource_name']}"
+    status, _ = await running.call("PATCH", url, {"mark_unhealthy": True})
+    assert status == 200
+    wanted = {"s": scaled(2, "y", **rolling)}
+    found = await preview_update(running, wanted)
+    shown = {path: kind for path, kind in kinds(found).items() if path.startswith("s/")}
+    await running.update("s", template=template(wanted))
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    rows = await running.stack_request("GET", "s", "/resources?nested_depth=1")
+    left = {f"s/{one['resource_name']}" for one in rows["resources"] if "parent_resource" in one}
+    deleted = {path for path, kind in shown.items() if kind == "deleted"}
+    assert deleted == {f"s/{one['resource_name']}" for one in members} - left
+    assert not any(one["certain"] for path, one in by_path(found).items() if path in shown)
+
+
+async def test_a_replaced_resource_without_an_id_is_listed_until_it_is_deleted(
+    running: Program,
+) -> None:
+    def things(*failing: str) -> Json:
+        whole = {"a": resource("x"), "user": resource({"get_resource": "a"})}
+        for name in failing:
+            whole[name]["properties"]["fail"] = True
+        return whole
+
+    await running.create("s", things("a"))
+    assert await running.until_ended("s") == "CREATE_FAILED"
+    for failing in ("a", "user"):
+        await running.update("s", template=template(things(failing)))
+        assert await running.until_ended("s") == "UPDATE_FAILED"
+    wanted = things()
+    found = await preview_update(running, wanted)
+    gone = [one["path"] for one in found["resource_changes"]["deleted"]]
+    before = {one["id"] for one in await running.events("s")}
+    await running.update("s", template=template(wanted))
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    events = [one for one in await running.events("s") if one["id"] not in before]
+    deleted = {
+        one["resource_name"] for one in events if one["resource_status"] == "DELETE_COMPLETE"
+    }
+    assert gone == ["a"] and "a" in deleted
