@@ -37,6 +37,8 @@ REPAIR: Final = "Repair it with Trove, or have it replaced: mark the resource un
 _UNPROCESSABLE: Final = 422
 #: In the progress of a delete: Trove has accepted it.
 ACCEPTED: Final = "accepted"
+#: In the progress of a delete: the polls that have found a failed object, one after the other.
+FAILED_POLLS: Final = "failed_polls"
 #: Polls of a delete until a failed object is one that cannot be deleted.
 MAX_FAILED: Final = 20
 
@@ -97,8 +99,10 @@ class TroveType(ObjectType):
         if object_id is None or (found := await self.find(session, path, object_id)) is None:
             return Done(None)
         progress, status = dict(call.progress or {}), self.status(found)
-        if status in self.row.failed and progress.get("tries", 0) > MAX_FAILED:
+        failed = progress.get(FAILED_POLLS, 0) + 1 if status in self.row.failed else 0
+        if failed > MAX_FAILED:
             raise await self._not_deleted(session, found)
+        progress[FAILED_POLLS] = failed
         if progress.get(ACCEPTED):
             public = f"the {self.row.what} is being deleted"
             return poll(call, progress, public, public)
@@ -111,7 +115,7 @@ class TroveType(ObjectType):
                 raise
             public = f"the {self.row.what} cannot be deleted yet"
             return poll(call, progress, f"{public}: {status}", public)
-        return proceed(call, {**progress, ACCEPTED: True})
+        return proceed(call, {**progress, ACCEPTED: True, FAILED_POLLS: 0})
 
     async def _not_deleted(self, session: Session, found: Mapping[str, Json]) -> CloudError:
         public = f"the {self.row.what} could not be deleted"

@@ -263,11 +263,29 @@ async def test_an_instance_that_is_being_created_is_deleted_later() -> None:
     # While Trove deletes an instance, its status can be ERROR for a while.
     waits = await delete(Answers(found("ERROR")), physical_id=ID, progress=waits.progress)
     assert isinstance(waits, Wait)
-    progress = {**waits.progress, "tries": MAX_FAILED + 1}
+    progress = {**waits.progress, "failed_polls": MAX_FAILED}
     failed = await delete(Answers(found("ERROR")), physical_id=ID, progress=progress)
     assert isinstance(failed, Failed) and "could not be deleted" in failed.reason
     ended = await delete(Answers(MISSING), physical_id=ID, progress=waits.progress)
     assert ended == Done(None)
+
+
+async def test_the_delete_of_an_instance_whose_long_create_fails_is_sent() -> None:
+    """Trove refuses it until then."""
+    refused = answer(422, {"unprocessableEntity": {"message": "not ready", "code": 422}})
+    progress: Json = None
+    for _ in range(MAX_FAILED + 2):
+        waits = await delete(Answers(found("BUILD"), refused), physical_id=ID, progress=progress)
+        assert isinstance(waits, Wait)
+        progress = waits.progress
+    web = Answers(found("ERROR"), ACCEPTED)
+    waits = await delete(web, physical_id=ID, progress=progress)
+    assert isinstance(waits, Wait) and sent(web)[-1] == f"DELETE /instances/{ID}"
+    for _ in range(MAX_FAILED):
+        waits = await delete(Answers(found("ERROR")), physical_id=ID, progress=waits.progress)
+        assert isinstance(waits, Wait)
+    failed = await delete(Answers(found("ERROR")), physical_id=ID, progress=waits.progress)
+    assert isinstance(failed, Failed) and "could not be deleted" in failed.reason
 
 
 @pytest.mark.parametrize(
@@ -363,7 +381,7 @@ async def test_a_failed_cluster_has_the_faults_of_its_members() -> None:
 
 async def test_a_cluster_that_cannot_be_deleted_says_what_to_do() -> None:
     type_ = type_with(Answers(a_cluster("BUILDING", "ERROR"), MISSING), CLUSTER)
-    progress = {"tries": MAX_FAILED + 1}
+    progress = {"failed_polls": MAX_FAILED}
     call = a_call(type_, MEMBERS, credential="t", physical_id=ID, progress=progress)
     failed = await run(type_, "delete", call)
     assert isinstance(failed, Failed) and "administrator has reset its status" in failed.reason
