@@ -77,14 +77,14 @@ def classify_error(error: BaseException) -> DataFault:
 
 
 def is_removal(error: BaseException | None) -> bool:
-    """Whether a migration has removed a routine, type or table while a statement used it. A
+    """Whether an upgrade may have removed a routine, type or table while a statement used it. A
     repetition finds its successor."""
     return isinstance(error, REMOVALS) and str(error).startswith(_REMOVED)
 
 
 def _classify_sqlstate(error: BaseException | None) -> DataFault:
     if is_removal(error):
-        return DataFault.NONE
+        return DataFault.POSSIBLE  # a damaged row can have the same message
     state = getattr(error, "sqlstate", None)
     if state is None:
         return DataFault.CERTAIN  # an error of Headgate's code
@@ -117,6 +117,10 @@ def is_refusal(error: errors.Unavailable) -> bool:
 def _remedy(error: BaseException) -> str:
     if isinstance(error, REFUSED):
         return "Check the account and database named by [database] url"
+    if is_removal(error):
+        return (
+            "Try again: an upgrade has replaced it. If this repeats, check the database for damage"
+        )
     if isinstance(error, asyncpg.DiskFullError):
         return "Free space on the volume of the database, and try again"
     return "Try again; check that PostgreSQL runs and can be reached"

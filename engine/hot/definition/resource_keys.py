@@ -21,6 +21,9 @@ from engine.hot.template.template import ResourceBody, wrong_kind
 MUST_BE_KNOWN: Final = "This must be known when the stack is defined, but it reads a resource."
 PHYSICAL_ID_REMEDY: Final = "Write the physical ID of the resource."
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
+#: The policies as versions of a template may write them.
+WRITTEN: Final = {name: name for name in POLICIES}
+WRITTEN_IN_LOWER_CASE: Final = WRITTEN | {name.lower(): name for name in POLICIES}
 #: Calls for which a finding exists already, or whose value cannot be checked yet.
 REPORTED_CALLS: Final = frozenset({REFUSED, "resource_facade"})
 
@@ -137,15 +140,13 @@ def read_deletion_policy(
     here = f"{place}.{key}"
     evaluator.secret = False
     policy = evaluator.evaluate(body.deletion_policy, here)
-    lower = scope.version.lower_case_policies
-    if isinstance(policy, str) and (
-        policy in POLICIES or (lower and policy.capitalize() in POLICIES and policy.islower())
-    ):
-        if policy.lower() == "snapshot" and schema is not None and not schema.snapshots:
+    written = WRITTEN_IN_LOWER_CASE if scope.version.lower_case_policies else WRITTEN
+    if isinstance(policy, str) and (known := written.get(policy)) is not None:
+        if known == "Snapshot" and schema is not None and not schema.snapshots:
             reason = '"Snapshot" deletion policy not supported'
             remedy = f"{schema.name} does not support snapshots; use Retain."
             findings.add(here, reason, remedy)
-        return policy.capitalize()
+        return known
     if is_reported(policy):
         return "Delete"
     if not is_static(policy):

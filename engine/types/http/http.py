@@ -5,13 +5,7 @@ saved. After a crash before that, the operation first looks for the object of th
 the template defines `find`; otherwise it repeats the request with the same key.
 """
 
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Collection,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -22,9 +16,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Resource
 from engine.types.http.adoption import adopted_places, with_live_values
 from engine.types.http.json_paths import InvalidPath, is_path
 from engine.types.http.object_observer import ObjectObserver
-from engine.types.http.observation import (
-    list_key,
-)
+from engine.types.http.observation import list_key
 from engine.types.http.property_checks import check, missing_property
 from engine.types.http.remote_object import (
     ACCEPTED,
@@ -56,11 +48,7 @@ from engine.types.http.requests import (
 )
 from engine.types.http.schema import DEFAULT_INTERVAL, DEFAULT_TIMEOUT, SCHEMA
 from engine.types.http.service import OFF, HttpService, HttpSettings
-from engine.types.http_client import (
-    GONE,
-    HttpClient,
-    ServiceError,
-)
+from engine.types.http_client import GONE, HttpClient, ServiceError
 from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
 from engine.types.observation import Observation
 from engine.types.operation_outcomes import CANCELLED

@@ -26,8 +26,10 @@ class ObjectObserver:
     service: HttpService
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        """An object that one list lacks may have moved between its pages: only if a second list
-        lacks it as well, it is missing.
+        """Return the observations of objects with the same list or without one.
+
+        An object that one list lacks may have moved between its pages: only if a second list lacks
+        it as well, it is missing.
         """
         if not calls[0].properties.get("list"):
             return {call.resource_id: await self._observe_alone(call) for call in calls}
@@ -73,6 +75,7 @@ class ObjectObserver:
         return found
 
     def observe_object(self, call: Call, content: Json) -> Observation:
+        """Return the observation of an object. content: of the response that describes it."""
         remote = object_of(call)
         try:
             return observation_of(call.properties, content, self.service.secrets(call, remote))

@@ -56,7 +56,7 @@ class HttpService:
         url: str = "",
         key: str = "",
     ) -> tuple[Response, Request]:
-        """As `_send`, also returning the request. url: in place of that of the properties. key: of
+        """As `send`, also returning the request. url: in place of that of the properties. key: of
         the operation."""
         if not self.settings.enabled:
             off = ". ".join(OFF)

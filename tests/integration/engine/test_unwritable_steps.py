@@ -45,6 +45,8 @@ create trigger refuse before update on resource for each row execute function re
 """
 RAISE_STATEMENT = "raise program_limit_exceeded"
 TIMEOUT_STATEMENT = "raise query_canceled"
+#: As for a damaged row; during an upgrade, it is an error of the statement.
+DAMAGED_ROW = "raise exception 'could not open relation with OID 17' using errcode = 'XX000'"
 
 
 @asynccontextmanager
@@ -59,7 +61,7 @@ async def check_others(run: Program, name: str = "other") -> None:
     assert await tenant.until_ended(name) == "CREATE_COMPLETE"
 
 
-@pytest.mark.parametrize("what", [RAISE_STATEMENT, TIMEOUT_STATEMENT])
+@pytest.mark.parametrize("what", [RAISE_STATEMENT, TIMEOUT_STATEMENT, DAMAGED_ROW])
 async def test_a_step_that_cannot_be_written_fails_its_own_node(
     database_url: str, database: Database, what: str
 ) -> None:

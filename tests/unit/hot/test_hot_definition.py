@@ -142,6 +142,7 @@ def one(**body: Json) -> dict[str, Json]:
         ),
         (one(deletion_policy="Snapshot"), "resources.a.deletion_policy", "not supported", ""),
         (one(deletion_policy="Keep"), "resources.a.deletion_policy", "Invalid deletion", ""),
+        (one(deletion_policy="\u017fnapshot"), "resources.a.deletion_policy", "Invalid del", ""),
         (one(condition="nope"), "resources.a.condition", 'Invalid condition "nope"', ""),
         (
             {"conditions": {"x": {"equals": [1]}}},
