@@ -214,8 +214,8 @@ def _possible(
     if out_of_date and len(previewed) == 1:
         # Resources that stay out of date may use the one that is replaced.
         possible |= {one - {"DELETE"} for one in possible if "CREATE" in one}
-    if path.partition("/")[0] in RANDOM_NAMES and OPERATIONS["deleted"] in possible:
-        # One batch repairs or updates a member, and a later one removes it.
+    if path.partition("/")[0] in GROUPS and "/" in path and OPERATIONS["deleted"] in possible:
+        # One batch repairs, updates or creates a member, and a later one removes it.
         possible |= {OPERATIONS["deleted"] | one for one in OPERATIONS.values()}
     return possible
 
