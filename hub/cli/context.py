@@ -141,15 +141,24 @@ COMMANDS_OF_ROUTES = {
     "tokens": "token list",
     "versions": "stack history STACK",
 }
+#: Remedies of the API -> those of the command line, which name its options.
+REMEDIES = {
+    "See `ask` of the hook for the required data.": "`headgate hook show` shows the data that the"
+    " hook rule requires. Add --data KEY=VALUE for each.",
+    "Give it a value, or a default in the template.": "Give it a value with -P NAME=VALUE, or a"
+    " default in the template.",
+}
 #: The place of a breakpoint in a request. `--break-at db` sends one for each operation.
 _BREAKPOINT = re.compile(r"^(hooks\.add|breakpoints)\[\d+\]")
 _ROUTE = re.compile(rf"GET \.\.\./({'|'.join(COMMANDS_OF_ROUTES)})(?![\w/])")
 
 
 def error_text(error: RequestError, *, terminal: bool) -> str:
-    """The message of a failed request, with commands in place of the requests that its remedy
-    names; on a terminal with the URL of the page about its type."""
+    """The message of a failed request, with commands and options in place of the requests and
+    fields that its remedy names; on a terminal with the URL of the page about its type."""
     text = _ROUTE.sub(lambda route: f"`headgate {COMMANDS_OF_ROUTES[route[1]]}`", str(error))
+    for remedy, of_command_line in REMEDIES.items():
+        text = text.replace(remedy, of_command_line)
     text = "\n".join(_without_repetitions(text.split("\n")))
     return f"{text}\nSee {error.help}" if terminal and error.help else text
 

@@ -68,6 +68,8 @@ def test_a_stack_that_waits_says_so_wherever_it_is_shown(
     text = "CREATE_IN_PROGRESS, waiting for approval (1)"
     shown = headgate(server, "stack", "show", waiting)
     assert text in shown and "pre-create" in shown
+    approve = f"To approve it: headgate hook continue {NAME}:"
+    assert approve in shown and approve in headgate(server, "why", waiting)
     assert text in headgate(server, "stack", "list")
     assert text in headgate(server, "why", waiting)
     assert headgate_json(server, "stack", "show", waiting)["hooks_waiting"] == 1

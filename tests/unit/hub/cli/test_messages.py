@@ -108,6 +108,7 @@ def test_other_formats_have_text(form: tuple[str, ...]) -> None:
         (("stack", "create", "web", "-ojson"), "Missing option '--template'"),
         (("stack", "list", "--limit", "x", "--json"), "Invalid value for '--limit'"),
         (("stack", "list", "--json", "-o", "yaml"), "use either --json or --output"),
+        (("stack", "list", "--json", "-o", "table"), "use either --json or --output"),
         (("stack", "update", "web", "--json"), "name a template with -t"),
         (("stack", "show", "web", "-o", "json", "--url", "x"), '"x" is not a valid URL'),
         (("template", "validate", "--json"), "name one template"),

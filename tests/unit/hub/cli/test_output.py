@@ -13,6 +13,7 @@ from hub.cli.main import app
 from hub.cli.messages import complain
 from hub.cli.printing import output
 from hub.cli.printing.tables import UNLIMITED, plain
+from hub.error_types.catalog import ERROR_TYPES
 
 
 def print_table(what: RenderableType, width: int = UNLIMITED) -> str:
@@ -208,3 +209,14 @@ def test_a_name_between_colons_is_not_an_emoji(
     printed = capsys.readouterr()
     assert printed.out == "web:key:pre-create\n"
     assert printed.err == "headgate: no hook at web:key:pre-create\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("DataRefused", "--data KEY=VALUE"), ("UserParameterMissing", "-P NAME=VALUE")],
+)
+def test_a_remedy_names_the_option_of_the_command(name: str, option: str) -> None:
+    remedy = ERROR_TYPES[name].fix
+    error = response_error(400, {"error": {"type": name, "message": f"no. {remedy}"}})
+    text = error_text(error, terminal=False)
+    assert option in text and remedy not in text
