@@ -26,6 +26,7 @@ from channels.store.stream import (
     floor,
     next_position,
     read_start,
+    stack_events_after,
     top,
 )
 from engine.bounded_wait import wait_at_most
@@ -226,19 +227,25 @@ class Feed:
 
     async def _read_backlog(
         self, project: str, cursor: Cursor, stacks: Sequence[UUID] | None
-    ) -> tuple[list[StreamLine], bool]:
-        """Like `_read`, for a reader that is behind. Raises Conflict (EventsGone)."""
+    ) -> tuple[list[StreamLine], bool, Cursor | None]:
+        """Like `_read`, for a reader that is behind; and the place up to which all events were
+        read, if events are left out at the end. Raises Conflict (EventsGone)."""
+        last: Cursor | None = None
 
         async def read(limit: int) -> list[StreamEvent]:
-            return await self._backlog.read(
+            nonlocal last
+            found, last = await self._backlog.read(
                 lambda conn: _retained_after(conn, project, cursor, limit, stacks)
             )
+            return found
 
         lines, more = await self._lines(project, cursor, read)
         if any(one.traits is None for one in lines):  # possibly skipped: see _skip
             async with self._database.connection() as conn:
                 await _check_retained(conn, project, cursor)
-        return lines, more
+            return lines, more, None
+        reached = lines[-1].cursor if lines else cursor
+        return lines, more, last if last is not None and not more and last > reached else None
 
     async def _lines(
         self, project: str, cursor: Cursor, read: Callable[[int], Awaitable[list[StreamEvent]]]
@@ -294,18 +301,21 @@ class Feed:
         self, events: StreamFilter, cursor: Cursor, passed: Callable[[Cursor], None] = _ignore
     ) -> AsyncGenerator[StreamLine | None, None]:
         """The selected events after a cursor, without end; None as a heartbeat. passed: called with
-        the place of each event that is read, also if it is not selected."""
+        the place of each event that is read, also if it is not selected; events that are left out
+        can be passed together."""
         async with self._tail(events.project, cursor) as tail:
             loop = asyncio.get_running_loop()
             last = loop.time()
             while not self._stopped:
                 changed = tail.changed
-                items, cursor = await self._next(events, tail, cursor)
+                items, cursor, left_out = await self._next(events, tail, cursor)
                 for item in items:
                     passed(item.cursor)
                     if events.matches(item):
                         yield item
                         last = loop.time()
+                if left_out is not None:
+                    passed(left_out)
                 quiet = self._settings.heartbeat - (loop.time() - last)
                 if quiet <= 0:
                     yield None
@@ -315,17 +325,18 @@ class Feed:
 
     async def _next(
         self, events: StreamFilter, tail: _Tail, cursor: Cursor
-    ) -> tuple[list[StreamLine], Cursor]:
+    ) -> tuple[list[StreamLine], Cursor, Cursor | None]:
         """The next events, and the cursor after the last one read. Events that are not selected
-        can be missing."""
+        can be missing; the place after those at the end, which is one of the project: the cursor
+        can be one after which the project continues in another cell."""
         end = tail.end
         if cursor >= tail.start:
-            return tail.after(cursor), max(cursor, end)
-        found, more = await self._read_backlog(events.project, cursor, events.stacks)
+            return tail.after(cursor), max(cursor, end), None
+        found, more, left_out = await self._read_backlog(events.project, cursor, events.stacks)
         reached = found[-1].cursor if more else max(cursor, end)
         # Less than a page: all events up to the end of the tail were read, and possibly later ones.
         reached = max(reached, found[-1].cursor) if found else reached
-        return found, reached
+        return found, reached, left_out
 
     @asynccontextmanager
     async def _tail(self, project: str, cursor: Cursor) -> AsyncIterator[_Tail]:
@@ -364,14 +375,19 @@ class Feed:
 
 async def _retained_after(
     conn: Connection, project: str, cursor: Cursor, limit: int, stacks: Sequence[UUID] | None
-) -> list[StreamEvent]:
-    """Raises Conflict (EventsGone) if events were purged while the reader was behind.
+) -> tuple[list[StreamEvent], Cursor | None]:
+    """The events, and the place after the last one of the project if `stacks` limits them. Raises
+    Conflict (EventsGone) if events were purged while the reader was behind.
 
     Both statements run on one server: two servers show a purge at different times.
     """
-    found = await events_after(conn, project, cursor, limit=limit, stacks=stacks)
+    last: Cursor | None = None
+    if stacks is None:
+        found = await events_after(conn, project, cursor, limit=limit)
+    else:
+        found, last = await stack_events_after(conn, project, cursor, limit=limit, stacks=stacks)
     await _check_retained(conn, project, cursor)
-    return found
+    return found, last
 
 
 async def _check_retained(conn: Connection, project: str, cursor: Cursor) -> None:

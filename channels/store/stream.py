@@ -37,6 +37,17 @@ select o.position, o.project, e.*
    and ($5::uuid[] is null or o.stack_id = any ($5) or e.root_id = any ($5))
  order by o.position, e.sequence limit $4
 """
+#: With the last position of the project, of the same moment: a move to another cell deletes all
+#: rows of the project at once.
+READ_STACKS_AFTER = f"""
+with last as (
+    select greatest((select max(position) from outbox where project = $1),
+                    (select position from purged_position where project = $1)) as position
+)
+select l.position as last_position, r.*
+  from last l left join lateral ({READ_AFTER}) r on true
+ order by r.position, r.sequence
+"""  # noqa: S608 - of a constant
 NEXT_POSITION = """
 select o.position, e.sequence
   from outbox o
@@ -94,12 +105,23 @@ async def events_after(
     cursor: Cursor,
     *,
     limit: int,
-    stacks: Sequence[UUID] | None = None,
 ) -> list[StreamEvent]:
-    """At most `limit` published events after the cursor, in order. stacks: only the events of these
-    stacks and of the stack trees of those that are root stacks."""
-    rows = await conn.fetch(READ_AFTER, project, cursor.position, cursor.sequence, limit, stacks)
+    """At most `limit` published events after the cursor, in order."""
+    rows = await conn.fetch(READ_AFTER, project, cursor.position, cursor.sequence, limit, None)
     return [_stream_event(row) for row in rows]
+
+
+async def stack_events_after(
+    conn: Connection, project: str, cursor: Cursor, *, limit: int, stacks: Sequence[UUID]
+) -> tuple[list[StreamEvent], Cursor | None]:
+    """As `events_after`, only of these stacks and of the stack trees of those that are root stacks;
+    and the place after the last event of the project, if it has one."""
+    rows = await conn.fetch(
+        READ_STACKS_AFTER, project, cursor.position, cursor.sequence, limit, stacks
+    )
+    last = rows[0]["last_position"]
+    events = [_stream_event(row) for row in rows if row["position"] is not None]
+    return events, None if last is None else Cursor(last, AFTER_ALL)
 
 
 async def next_position(conn: Connection, project: str, cursor: Cursor) -> Cursor | None:

@@ -750,6 +750,74 @@ async def test_a_filtered_stream_stays_open_although_what_it_skipped_was_purged(
     assert not chosen.ended
 
 
+async def test_a_stream_of_one_stack_stays_open_although_what_it_skipped_was_purged(
+    cells: TwoCells, short_notice: None, streams: Streams
+) -> None:
+    """The events of other stacks after those that it read from the database when it began. In each
+    step of the move, a stream that begins there gets each later event once, too."""
+    http, query = cells.http, "?stack=chosen"
+    everything = await streams.open()
+    for name in ("chosen", "other"):
+        await http.create(name, {"web": resource()})
+        assert await http.until_ended(name) == "CREATE_COMPLETE"
+        await has_events(http, everything, name)
+    opened = [("", 0, await streams.open("0-0", query=query))]
+    before = opened[0][2]
+    await has_events(http, before, "chosen")
+    known, place = list(before.ids), before.places[-1]
+    opened.append(("", len(known), await streams.open(place, query=query)))
+    assert len(known) < len(everything.ids)
+    of_others, conn = of_project(http, OTHER_IN_A), await connect(cells.urls[0])
+    try:
+        position = await project_moves.read_position(conn)
+        for number, point in enumerate(MOVE_POINTS):
+            await move_until(cells, point)
+            # The former cell goes on to publish events of other projects.
+            await of_others.create(f"other-{number}", {})
+            assert await of_others.until_ended(f"other-{number}") == "CREATE_COMPLETE"
+            opened += [
+                (point, 0, await streams.open("0-0", query=query)),
+                (point, len(known), await streams.open(place, query=query)),
+                (point, len(known), await streams.open(query=query)),
+            ]
+            for _, skipped, stream in opened:
+                await until(lambda stream=stream, skipped=skipped: (
+                    len(stream.ids) >= len(known) - skipped))  # fmt: skip
+        assert await project_moves.read_position(conn) > position
+    finally:
+        await conn.close()
+    await http.update("chosen", template=template({"web": resource("y")}))
+    assert await http.until_ended("chosen") == "UPDATE_COMPLETE"
+    path = f"/stacks/chosen/{(await http.stack('chosen'))['id']}/history"
+    total = [one["id"] for one in (await read(http, path))["events"]]
+    for point, skipped, stream in opened:
+        await until(lambda stream=stream, skipped=skipped: (
+            stream.ended or len(stream.ids) >= len(total) - skipped))  # fmt: skip
+        assert (stream.ended, stream.ids) == (False, total[skipped:]), point
+
+
+async def test_a_stream_of_one_stack_knows_which_purged_events_it_needed_not(
+    cells: TwoCells, short_notice: None, streams: Streams
+) -> None:
+    """Those of other stacks after the events that it read from the database when it began."""
+    http = cells.http
+    everything = await streams.open()
+    for name in ("chosen", "other"):
+        await http.create(name, {"web": resource()})
+        assert await http.until_ended(name) == "CREATE_COMPLETE"
+        await has_events(http, everything, name)
+    chosen = await streams.open("0-0", query="?stack=chosen")
+    await has_events(http, chosen, "chosen")
+    known = len(chosen.ids)
+    await purge_until(cells.urls[0], everything.places[-1])
+    await cells.move()
+    await eventually(partial(_is_changed, http))
+    await http.update("chosen", template=template({"web": resource("y")}))
+    assert await http.until_ended("chosen") == "UPDATE_COMPLETE"
+    await until(lambda: chosen.ended or len(chosen.ids) >= known + 2)
+    assert not chosen.ended
+
+
 async def check_translation(url: str, highest: int) -> None:
     """Each position, also one that no client has got, is translated once."""
     conn = await connect(url)
@@ -798,6 +866,8 @@ async def test_a_stream_that_begins_while_the_project_arrives_gets_what_happens_
 
         await until(has_grown)
         opened.append(await streams.open())
+        opened.append(await streams.open("0-0", query="?stack=first"))
+        await until(lambda: opened[1].ids)
         return position
 
     monkeypatch.setattr(project_moves, "read_position", held)
@@ -807,6 +877,10 @@ async def test_a_stream_that_begins_while_the_project_arrives_gets_what_happens_
     assert await http.until_ended("second") == "CREATE_COMPLETE"
     await has_events(http, opened[0], "second")
     assert len(opened[0].ids) == len({*opened[0].ids})
+    await http.update("first", template=template({"web": resource()}))
+    assert await http.until_ended("first") == "UPDATE_COMPLETE"
+    await has_events(http, opened[1], "first")
+    assert len(opened[1].ids) == len({*opened[1].ids})
 
 
 async def test_a_stream_stays_open_when_a_move_is_put_back(
