@@ -120,7 +120,7 @@ class Blueprint:
     hidden: see `hidden_names`. warnings: about the request; strict: further ones are errors.
     template_order: of the keys of a stored template; None: that of `template`. stack_outputs: the
     outputs of other stacks that it reads. by_parent: it is of a nested stack, which its parent
-    changes; its rules have been checked with those of the root stack.
+    changes. has_members: the resources of that stack are the members of a group.
     """
 
     template: Template
@@ -139,6 +139,7 @@ class Blueprint:
     template_order: Json = None
     stack_outputs: Mapping[OutputName, StackOutput] = field(default_factory=dict)
     by_parent: bool = False
+    has_members: bool = False
 
     @property
     def convergence(self) -> Json:

@@ -11,11 +11,20 @@ from typing import Any
 from engine.errors import Finding, Findings, NotFound
 from engine.hooks.operator import always
 from engine.hooks.rule import HookLimits
-from engine.hooks.rule_patterns import LEAF, Tree, check_cleared, check_patterns
+from engine.hooks.rule_patterns import (
+    LEAF,
+    UNMATCHED,
+    Tree,
+    check_cleared,
+    check_patterns,
+    nearest_place,
+    reaches,
+)
 from engine.hooks.rule_reader import Declaration, Reader
 from engine.hot.definition.model import NestedStackDefinition, StackDefinition
 from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import add_nested_findings, nested_place
+from engine.hot.syntax.globs import is_glob
 from engine.hot.syntax.keyed_names import base_name
 from engine.hot.template.template import Template
 from engine.service.requests.blueprint import Blueprint
@@ -36,24 +45,50 @@ def check_rules(
     Invalid for other wrong rules, also in nested templates. existing: (path, type) of the existing
     resources.
 
-    The rules of a nested stack that its parent changes are not checked again: they may be for
-    resources that it does not have now, such as members of an empty group.
+    A nested stack gets the rules of its parent for resources that it may have at other times:
+    those whose condition is false, and members of a group of another size.
     """
     findings = Findings()
     if not (blueprint.has_rules or blueprint.definition.nested or cleared_breakpoints):
         return []
     lookup = subtree_lookup(registry)
-    rules: Sequence[Declaration] = ()
-    if not blueprint.by_parent:
-        rules = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
+    rules = (*blueprint.by_request, *blueprint.by_environment, *blueprint.by_template)
     known = merge_trees(
         existing_tree(existing, lookup), declared_tree(blueprint.definition, lookup)
     )
-    warnings = check_patterns(rules, known, findings) + check_cleared(cleared_breakpoints, known)
+    warnings = check_cleared(cleared_breakpoints, known)
+    if blueprint.by_parent:
+        known = dict.fromkeys(blueprint.template.resources, None) | known
+    if blueprint.has_members:
+        absent = _absent_members(rules, known)
+        named = [one for name, one in absent.items() if not is_glob(name)]
+        warnings += [_absent_warning(one, known) for one in named]
+        known |= dict.fromkeys(absent, None)
+    warnings += check_patterns(rules, known, findings)
     reader = Reader(Findings(), limits, always, registry.steps())
     _check_nested_rules(blueprint.template, blueprint.definition.nested, reader, lookup, findings)
     findings.raise_if_any()
     return warnings
+
+
+def _absent_members(
+    rules: Iterable[Declaration], known: Mapping[str, Tree | None]
+) -> dict[str, Declaration]:
+    """Return a rule for each member that a group does not have now, but can have. Members of most
+    groups have numbers as names."""
+    numbered = bool(known) and all(name.isdigit() for name in known)
+    found: dict[str, Declaration] = {}
+    for one in rules:
+        name = one.pattern.partition("/")[0]
+        possible = name.isdigit() or is_glob(name) or not numbered
+        if name and possible and not reaches(name, known):
+            found.setdefault(name, one)
+    return found
+
+
+def _absent_warning(one: Declaration, known: Mapping[str, Tree | None]) -> Finding:
+    reason = f'the breakpoint pattern "{one.pattern}" matches no member that the group has now'
+    return Finding(one.place, reason, nearest_place(one.pattern, known), UNMATCHED)
 
 
 def subtree_lookup(registry: TypeRegistry) -> SubtreeLookup:

@@ -151,6 +151,7 @@ def build_nested(
         hidden=hidden_names(definition, environment, parent.hidden),
         stack_outputs=stack_outputs.find_used() if stack_outputs else {},
         by_parent=True,
+        has_members=command.template is not None,
     )
     findings.raise_if_any()
     return blueprint

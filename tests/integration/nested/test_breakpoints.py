@@ -246,3 +246,32 @@ async def test_a_path_to_a_nested_resource_whose_condition_is_false_is_accepted(
         "s", {"web": {"type": "db.yaml"}}, files={"db.yaml": nested}, environment=rules
     )
     assert await running.until_ended("s") == "CREATE_COMPLETE"
+
+
+MEMBERS = {"count": 1, "resource_def": {"type": "db.yaml"}}
+
+
+@pytest.mark.parametrize(
+    ("at", "remedy"), [("g/0/disc", 'Did you mean "0/disk"?'), ("g/O", "Resources are: 0.")]
+)
+async def test_a_breakpoint_at_no_resource_of_a_member_is_refused(
+    running: Program, at: str, remedy: str
+) -> None:
+    """A gate that is never reached would let the change through."""
+    things = {"g": {"type": "OS::Heat::ResourceGroup", "properties": MEMBERS}}
+    body = {"environment": {"hooks": [{"at": at, "on": "pre-create"}]}, "files": {"db.yaml": DB}}
+    await running.create("s", things, **body)
+    assert await running.until_ended("s") == "CREATE_FAILED"
+    reason = (await running.stack("s"))["stack_status_reason"]
+    assert f'the breakpoint pattern "{at[2:]}" matches no resource' in reason and remedy in reason
+
+
+async def test_a_breakpoint_at_a_member_of_a_larger_group_is_a_warning(running: Program) -> None:
+    group = {"type": "OS::Heat::ResourceGroup", "properties": MEMBERS}
+    things = {"g": group, "empty": {**group, "properties": MEMBERS | {"count": 0}}}
+    rules = {"hooks": [{"at": one, "on": "pre-delete"} for one in ("g/7", "g/*", "empty/*")]}
+    await running.create("s", things, environment=rules, files={"db.yaml": DB})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    history = (await running.stack_request("GET", "s", "/history?nested=true"))["events"]
+    (warned,) = filter(None, (one["data"].get("warnings") for one in history))
+    assert len(warned) == 1 and '"7" matches no member that the group has now' in warned[0]
