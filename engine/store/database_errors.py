@@ -50,11 +50,13 @@ _POSSIBLY_CAUSED_BY_DATA = ("57014", "53200", "XX")
 
 class DataFault(IntEnum):
     """Whether the data of a failed batch caused its error. NONE: repeat the batch later, unchanged.
-    POSSIBLE: repeat it in parts. CERTAIN: a repetition fails again."""
+    UNLIKELY: an upgrade causes it, or a damaged row; repeat it in parts, for longer than an upgrade
+    takes. POSSIBLE: repeat it in parts. CERTAIN: a repetition fails again."""
 
     NONE = 0
-    POSSIBLE = 1
-    CERTAIN = 2
+    UNLIKELY = 1
+    POSSIBLE = 2
+    CERTAIN = 3
 
 
 def classify_error(error: BaseException) -> DataFault:
@@ -64,11 +66,11 @@ def classify_error(error: BaseException) -> DataFault:
     if isinstance(error, BaseExceptionGroup):
         return max(map(classify_error, error.exceptions))
     if isinstance(error, errors.Unavailable):
-        possible = (
-            isinstance(error, errors.TimedOut)
-            or _classify_sqlstate(error.__cause__) is DataFault.POSSIBLE
-        )
-        return DataFault.POSSIBLE if possible else DataFault.NONE
+        if isinstance(error, errors.TimedOut):
+            return DataFault.POSSIBLE
+        # Unavailable with another cause is an error of a service, not of Headgate's code.
+        fault = _classify_sqlstate(error.__cause__)
+        return fault if fault is not DataFault.CERTAIN else DataFault.NONE
     # PostgreSQL ends a statement long before asyncpg's timeout, so a TimeoutError (an OSError) is
     # an error of the connection. So are asyncpg's own errors.
     if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
@@ -84,7 +86,7 @@ def is_removal(error: BaseException | None) -> bool:
 
 def _classify_sqlstate(error: BaseException | None) -> DataFault:
     if is_removal(error):
-        return DataFault.POSSIBLE  # a damaged row can have the same message
+        return DataFault.UNLIKELY
     state = getattr(error, "sqlstate", None)
     if state is None:
         return DataFault.CERTAIN  # an error of Headgate's code

@@ -21,6 +21,7 @@ class ClaimLimits:
     operations: int
     lease: float
     reads_documents: bool = True
+    _failed_claims: int = 0  # in a row
     _single_claims: int = 0  # number of claims limited to one node, after a larger one failed
     _does_io: bool = True  # until a claim has started no operation with I/O
     _claims_suspects: bool = False  # a running claim may return nodes that ended their workers
@@ -70,12 +71,15 @@ class ClaimLimits:
                 self._claims_suspects = False
 
     def record_claim(self) -> None:
+        self._failed_claims = 0
         self.reads_documents, self._single_claims = True, max(0, self._single_claims - 1)
 
-    def record_failed_claim(self, want: int) -> None:
+    def record_failed_claim(self, want: int, *, tolerated: int = 0) -> None:
         """Claim single nodes next, one for each of a batch; without documents, if a single node
-        could not be claimed."""
-        self.reads_documents, self._single_claims = want != 1, self.batch
+        could not be claimed. tolerated: so many failures in a row change nothing."""
+        self._failed_claims += 1
+        if self._failed_claims > tolerated:
+            self.reads_documents, self._single_claims = want != 1, self.batch
 
     def record_started(self, operations: int) -> None:
         """operations: number of operations with I/O that the nodes of a claim have started."""

@@ -60,8 +60,11 @@ OVERDUE_SLEEP = BackOff(0.02, 0.32)
 RESOURCE_BYTES = 4_194_304
 #: Seconds. A claim that is not released counts as lost, as if its process had died.
 RELEASE_TIMEOUT = 2.0
-#: How often a step in a batch of its own may exceed the statement timeout.
-TRIES = 2
+#: How often a step in a batch of its own may fail with an error that it can have caused: a timeout
+#: twice, an error of an upgrade for longer than an upgrade takes.
+TRIES = {DataFault.UNLIKELY: 30, DataFault.POSSIBLE: 2}
+#: How many claims may fail in a row before smaller ones look for the node at fault.
+TOLERATED = {DataFault.UNLIKELY: 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +280,7 @@ class Worker:
         elif how is not DataFault.CERTAIN or len(batch) != 1:
             report(error, self._new_id(), f"batch of {len(batch)} steps, {want} nodes to claim")
         if not batch and how is not DataFault.NONE:
-            self._limits.record_failed_claim(want)
+            self._limits.record_failed_claim(want, tolerated=TOLERATED.get(how, 0))
         if how is DataFault.NONE or not batch:
             self._queue.put_back(batch)
         elif len(batch) > 1:
@@ -291,7 +294,7 @@ class Worker:
             self._queue.set_apart([one])
             return
         one.tries += 1
-        if how is DataFault.POSSIBLE and one.tries < TRIES:
+        if one.tries < TRIES.get(how, 0):
             self._queue.set_apart([one])
         else:
             self._runner.fail_refused(one, error)

@@ -8,9 +8,11 @@ from structlog.testing import capture_logs
 
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.store.database import Database
+from engine.store.database_errors import DataFault
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.work.nodes.internal_error import NodeContext
 from engine.work.nodes.step_queue import StepQueue, WaitingStep
+from engine.work.nodes.worker import TRIES
 from tests.support.program import Http, Program, program, resource
 from tests.support.receiver import until
 
@@ -63,9 +65,10 @@ async def check_others(run: Program, name: str = "other") -> None:
 
 @pytest.mark.parametrize("what", [RAISE_STATEMENT, TIMEOUT_STATEMENT, DAMAGED_ROW])
 async def test_a_step_that_cannot_be_written_fails_its_own_node(
-    database_url: str, database: Database, what: str
+    database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Other steps of the same batch are written."""
+    monkeypatch.setitem(TRIES, DataFault.UNLIKELY, 3)
     async with database.connection() as conn:
         await conn.execute(REFUSING_TRIGGER.format(what=what))
     poison = {"type": "Test::Poison"}
@@ -99,6 +102,25 @@ async def test_an_error_that_no_step_causes_fails_no_node(
         with capture_logs() as logs:
             await run.create("s", {"poison": of_size(1)})
             await until(lambda: [one for one in logs if one["event"] == "internal.error"])
+            async with database.connection() as conn:
+                await conn.execute("drop trigger refuse on resource")
+            assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_errors_of_an_upgrade_fail_no_node(database_url: str, database: Database) -> None:
+    """A step in a batch of its own is repeated for longer than an upgrade takes."""
+    async with run_program(database_url) as run:
+        await run.create("warm", {"a": of_size(1)})
+        assert await run.until_ended("warm") == "CREATE_COMPLETE"
+        async with database.connection() as conn:
+            await conn.execute(REFUSING_TRIGGER.format(what=DAMAGED_ROW))
+        with capture_logs() as logs:
+            await run.create("s", {"poison": of_size(1)})
+
+            def refused() -> int:
+                return len([one for one in logs if one["event"] == "worker.unavailable"])
+
+            await until(lambda: refused() > 2)
             async with database.connection() as conn:
                 await conn.execute("drop trigger refuse on resource")
             assert await run.until_ended("s") == "CREATE_COMPLETE"

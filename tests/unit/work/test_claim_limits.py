@@ -46,6 +46,17 @@ def test_after_a_failed_claim_of_one_node_its_documents_are_not_read_once(
     assert limits.reads_documents
 
 
+def test_failures_in_a_row_that_an_upgrade_can_cause_are_tolerated(limits: ClaimLimits) -> None:
+    for _ in range(2):
+        for _ in range(3):
+            limits.record_failed_claim(want=1, tolerated=3)
+            assert (capacity(limits), limits.reads_documents) == (8, True)
+        limits.record_claim()
+    for _ in range(4):
+        limits.record_failed_claim(want=8, tolerated=3)
+    assert capacity(limits) == 1
+
+
 def test_no_other_node_is_claimed_during_the_first_lease_of_a_last_try(
     limits: ClaimLimits,
 ) -> None:
