@@ -50,11 +50,12 @@ async def test_drift_is_observed_and_repaired(observing: Program, project: Proje
     compute.set_server_metadata(ids["renamed"], c="3")
     compute.stop_server(ids["off"])
     compute.wait_for_server(compute.get_server(ids["off"]), status="SHUTOFF")
-    compute.delete_server(ids["gone"])
-    compute.wait_for_delete(compute.get_server(ids["gone"]))
+    gone, lost = compute.get_server(ids["gone"]), storage.get_volume(ids["lost"])
+    compute.delete_server(gone)
+    compute.wait_for_delete(gone)
     storage.update_volume(ids["volume"], description="another")
-    storage.delete_volume(ids["lost"])
-    storage.wait_for_delete(storage.get_volume(ids["lost"]))
+    storage.delete_volume(lost)
+    storage.wait_for_delete(lost)
     assert await drift_of(observing) == {
         "renamed": ("changed", ["metadata", "name"]),
         "off": ("degraded", []),

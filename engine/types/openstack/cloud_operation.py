@@ -76,10 +76,10 @@ def poll(
     """Wait until the next poll: the pauses grow from 0.2 to 5 s. An operation that waits for the
     observer polls less often. The service has answered: it is no longer busy."""
     tries = (call.progress or {}).get(_TRIES, 0)
-    if _READ_AT in progress:
-        return _read_later(call, progress, reason, public)
-    when = next_poll(call.now, tries, MAX_PAUSE)
     kept = {name: value for name, value in progress.items() if name != _BUSY}
+    if _READ_AT in kept:
+        return _read_later(call, kept, reason, public)
+    when = next_poll(call.now, tries, MAX_PAUSE)
     return Wait(when, {**kept, _TRIES: tries + 1}, reason, public_reason=public)
 
 

@@ -524,11 +524,17 @@ async def find(client: ApiClient, which: str) -> Json:
 
 async def _find_past(client: ApiClient, which: str) -> Json | None:
     """The newest hook at a place where none waits."""
-    stack, separator, _ = which.partition(":")
+    stack, separator, place = which.partition(":")
     if not separator:
         return None
+    resource, _, point = place.rpartition(":")
+    # Without a second colon, it is a resource or a point of the whole stack.
+    either = ({"path": place}, {"point": place})
+    filters = ({"path": resource, "point": point},) if resource else either
     try:
-        hooks = await _read_hooks(client, {"stack": stack})
+        hooks = [
+            hook for one in filters for hook in await _read_hooks(client, {"stack": stack, **one})
+        ]
     except RequestError as error:
         if not error.status:  # the server is unreachable
             raise
@@ -538,11 +544,11 @@ async def _find_past(client: ApiClient, which: str) -> Json | None:
 
 
 def no_longer_waits(hook: Json) -> str:
-    """``web:db:pre-create no longer waits: ann answered continue``, and what to do. Pure."""
+    """``web:db:pre-create no longer waits: ann answered with continue``, and what to do. Pure."""
     short = hook["id"][: tables.SHORT_ID]
     what = f"it is {hook['state']}"
     if hook["state"] == "answered":
-        what = f"{hook['decided_by']} answered {hook['decision']}"
+        what = f"{hook['decided_by']} answered with {hook['decision']}"
     return (
         f"{output.hook_path(hook)} no longer waits: {what}. `headgate hook show {short}` shows it,"
         " `headgate hook list` lists the hooks that wait"

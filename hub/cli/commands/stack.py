@@ -305,7 +305,9 @@ def _render_history(history: Json) -> "RenderableType":
 def _action_row(action: Json) -> Json:
     """The reason only if the action did not complete, and the duration with its unit."""
     reason = "" if action["state"] == "complete" else action["reason"]
-    return {**action, "reason": reason, "worked_seconds": f"{action['worked_seconds']:g} s"}
+    worked = action["worked_seconds"]
+    shown = f"{worked:g} s" if worked < 60 else tables.span(int(worked))
+    return {**action, "reason": reason, "worked_seconds": shown}
 
 
 def _version_state(version: Json) -> str:

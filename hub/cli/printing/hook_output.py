@@ -79,5 +79,6 @@ def answer_hint(hook: Json) -> str:
     if hook["state"] != "waiting" or hook["mode"] != "wait" or not hook["allowed"]:
         return ""
     first, *others = hook["allowed"]
-    text = f"To answer: headgate hook {first} {quote(output.hook_path(hook))}"
+    data = " --data KEY=VALUE" if hook["ask"] else ""
+    text = f"To answer: headgate hook {first} {quote(output.hook_path(hook))}{data}"
     return f"{text}\nIn place of {first}: {', '.join(others)}" if others else text

@@ -233,7 +233,8 @@ def answer_hints(hooks: Sequence[Json]) -> Iterator[str]:
         (hook,) = hooks
         place = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else hook_path(hook)
         yield f"To see what changes: headgate hook show {quote(place)}"
-        yield f"To approve it: headgate hook continue {quote(place)}"
+        data = " --data KEY=VALUE" if hook["ask"] else ""
+        yield f"To approve it: headgate hook continue {quote(place)}{data}"
     elif hooks:
         stack = quote(hooks[0]["root_stack_name"])
         yield f"To see the hooks: headgate hook list --stack {stack}"

@@ -55,14 +55,14 @@ def wrapped_text(content: "str | Text") -> WrappedText:
 
 
 def break_words(text: "Text", room: int) -> "list[Text]":
-    """The lines of a text that is broken between words. A longer word and a command in backticks
-    stay whole, so that they can be copied."""
+    """The lines of a text that is broken between words. A longer word, a command in backticks and
+    one after a colon stay whole, so that they can be copied."""
     from rich.cells import cell_len
 
     if text.cell_len <= room:
         return [text]
     offsets, used = [], 0
-    for word in re.finditer(r"(?:`[^`]*`|[^\s`])+\s*|\S+\s*", text.plain):
+    for word in re.finditer(r"(?<=: )headgate .*|(?:`[^`]*`|[^\s`])+\s*|\S+\s*", text.plain):
         if used and used + cell_len(word[0].rstrip()) > max(room, MIN_ROOM):
             offsets.append(word.start())
             used = 0

@@ -272,7 +272,7 @@ def time_ago(text: str, now: datetime) -> str:
         return text
     seconds = int((now - moment).total_seconds())
     if seconds < 0:
-        return f"in {_span(-seconds)}"
+        return f"in {span(-seconds)}"
     for limit, size, unit in ((60, 1, "s"), (3600, 60, "min"), (2 * 86_400, 3600, "h")):
         if seconds < limit:
             return f"{seconds // size} {unit} ago"
@@ -285,7 +285,7 @@ def time_left(text: str, now: datetime) -> str:
     if moment is None:
         return text
     seconds = int((moment - now).total_seconds())
-    return f"{_span(seconds)} left" if seconds > 0 else "overdue"
+    return f"{span(seconds)} left" if seconds > 0 else "overdue"
 
 
 def relative_times(sentence: str, now: datetime) -> str:
@@ -302,7 +302,7 @@ def relative_times(sentence: str, now: datetime) -> str:
     return _TIME.sub(relative, sentence)
 
 
-def _span(seconds: int) -> str:
+def span(seconds: int) -> str:
     """The two largest units: ``2d4h``, ``1h30m``, ``9m5s`` or ``45s``."""
     parts, rest = [], seconds
     for unit, size in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):

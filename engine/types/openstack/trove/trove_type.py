@@ -72,6 +72,8 @@ class TroveType(ObjectType):
         stopped = progress.get(STOPPED_POLLS, 0) + 1 if status in STOPPED else 0
         if stopped > MAX_STOPPED:
             raise self._server_error(status)
+        if not stopped and progress.pop(STOPPED_POLLS, 0):
+            return proceed(call, progress)  # its server runs again: a later stop is another one
         if status not in self.row.busy:
             return None
         public = f"the {self.row.what} is not ready"

@@ -204,8 +204,10 @@ async def test_an_answered_hook_of_a_place_is_named_with_its_answer() -> None:
 
     done, seen = await run_command("continue", "web:pre-stack-create", handler=past)
     assert done.exit_code == 1
-    assert "web:pre-stack-create no longer waits: ann answered reject." in done.output
-    assert "stack=web" in seen[-1].path
+    assert "web:pre-stack-create no longer waits: ann answered with reject." in done.output
+    assert "stack=web" in seen[-1].path and "point=pre-stack-create" in seen[-1].path
+    done, seen = await run_command("continue", "web:db/disk:pre-create", handler=past)
+    assert "path=db/disk" in seen[-1].path and "point=pre-create" in seen[-1].path
     done, _ = await run_command("continue", "web:other", handler=past)
     assert 'no waiting hook matches "web:other"' in done.output
 

@@ -71,7 +71,8 @@ def test_what_an_approver_needs_is_shown_in_sections() -> None:
         'OTHER PROPERTIES\n  name: "main"\n',
         "DRIFT\n  status: changed\n",
         "ANSWER DATA, with --data KEY=VALUE\n  type: object\n  required:\n  - ticket\n",
-        "To answer: headgate hook continue web:db:pre-update\nIn place of continue: reject",
+        "To answer: headgate hook continue web:db:pre-update --data KEY=VALUE\n"
+        "In place of continue: reject",
     ):
         assert section in text
 
@@ -94,10 +95,12 @@ def test_a_waiting_hook_is_named_with_the_commands_that_show_and_approve_it() ->
     assert list(output.answer_hints([])) == []
     assert list(output.answer_hints([HOOK])) == [
         "To see what changes: headgate hook show web:db",
-        "To approve it: headgate hook continue web:db",
+        "To approve it: headgate hook continue web:db --data KEY=VALUE",
     ]
-    (show, approve) = output.answer_hints([HOOK | {"path": ""}])
+    (show, approve) = output.answer_hints([HOOK | {"path": "", "ask": None}])
     assert show.endswith(" web:pre-update") and approve.endswith(" web:pre-update")
+    (_, approve) = output.answer_hints([HOOK | {"ask": None}])
+    assert approve == "To approve it: headgate hook continue web:db"
     (show, approve) = output.answer_hints([HOOK, HOOK])
     assert show.endswith("hook list --stack web") and approve.endswith("continue --stack web")
 
@@ -105,6 +108,6 @@ def test_a_waiting_hook_is_named_with_the_commands_that_show_and_approve_it() ->
 def test_a_hook_that_is_answered_is_named_with_its_answer() -> None:
     answered = HOOK | {"state": "answered", "decision": "reject", "decided_by": "ann"}
     text = no_longer_waits(answered)
-    assert text.startswith("web:db:pre-update no longer waits: ann answered reject. ")
+    assert text.startswith("web:db:pre-update no longer waits: ann answered with reject. ")
     assert "`headgate hook show 11111111`" in text
     assert "it is superseded. " in no_longer_waits(HOOK | {"state": "superseded"})

@@ -156,6 +156,10 @@ def test_a_sentence_is_continued_with_an_indent_and_a_command_stays_whole() -> N
         "", "end",
     ]  # fmt: skip
     assert lines_of(wrapped_text(text), UNLIMITED) == text.splitlines()
+    command = "headgate hook continue production-web:database --data KEY=VALUE"
+    assert lines_of(wrapped_text(f"To approve it: {command}"), 40) == [
+        "To approve it:", f"  {command}"
+    ]  # fmt: skip
 
 
 def test_times_in_a_sentence_are_relative() -> None:

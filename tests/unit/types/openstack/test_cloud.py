@@ -9,7 +9,7 @@ from engine.types.contract import Done, Failed, ResourceType, Wait
 from engine.types.http_client import NoResponse, Response
 from engine.types.openstack.cinder.volume import Volume
 from engine.types.openstack.cloud import Cloud, Session, segment
-from engine.types.openstack.cloud_operation import MAX_BUSY
+from engine.types.openstack.cloud_operation import MAX_BUSY, poll
 from engine.types.openstack.neutron import neutron_types
 from engine.types.openstack.neutron.lookups import NETWORKS
 from engine.types.openstack.nova.host_aggregate import HostAggregate
@@ -149,6 +149,13 @@ async def test_a_service_that_asks_for_a_pause_gets_it() -> None:
     last = await create(Answers(answer(200, {"networks": []}), answer(503, {}, retry_after="7")),
                         {"busy": MAX_BUSY})  # fmt: skip
     assert isinstance(last, Failed) and last.retry
+
+
+@pytest.mark.parametrize("more", [{}, {"read_at": NOW.isoformat()}])
+def test_an_answer_begins_the_count_of_busy_answers_again(more: Json) -> None:
+    """Also of an operation that waits for the observer."""
+    call = a_call(type_of("OS::Neutron::Net", Answers()), {})
+    assert "busy" not in poll(call, {"busy": 19, **more}, "not ready").progress
 
 
 async def test_the_first_call_does_not_look_for_an_object() -> None:

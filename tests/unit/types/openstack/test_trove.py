@@ -156,8 +156,9 @@ async def test_an_instance_without_a_running_server_is_waited_for_some_minutes(s
     update_ended = await update(Answers(found(status)), {"size": 2}, progress=progress)
     assert isinstance(update_ended, Failed) and update_ended.reason == ended.reason
     # Another status begins a new wait, and the end of Trove's delete a replacement.
-    waits = await update(Answers(found("REBOOT")), {"size": 2}, progress=progress)
-    assert isinstance(waits, Wait)
+    for between in ("REBOOT", "ACTIVE"):
+        waits = await update(Answers(found(between)), {"size": 2}, progress=progress)
+        assert isinstance(waits, Wait) and "stopped_polls" not in waits.progress
     waits = await update(Answers(found(status)), {"size": 2}, progress=waits.progress)
     assert isinstance(waits, Wait)
     assert await update(Answers(MISSING), {"size": 2}, progress=progress) == Replace()
