@@ -31,9 +31,10 @@ async def open_authenticator(
     hasher: PasswordHasher,
     keyring: Keyring | None,
     others: Callable[[], Sequence[Database]] = tuple,
+    changed: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Authenticator]:
     """keyring: encrypts trusts; None: changes act by tokens. others: the databases of other cells
-    that respond. Raises Unavailable."""
+    that respond. changed: called when tokens of this database have changed. Raises Unavailable."""
     remember = auth.cache_ttl.total_seconds()
     match auth.mode:
         case "none":
@@ -43,7 +44,12 @@ async def open_authenticator(
             attempts = PasswordAttempts(database, limits, others)
             passwords = PasswordChecker(database, hasher.queue, attempts, remember=remember)
             tokens = Tokens(database, passwords, remember=remember, issuer=auth.oidc.issuer)
-            async with database.listen(CHANNEL, tokens.forget):
+
+            def notice() -> None:
+                tokens.forget()
+                changed()
+
+            async with database.listen(CHANNEL, notice):
                 yield tokens
         case "keystone":
             async with KeystoneClient(keystone_access(auth)) as client:

@@ -91,6 +91,11 @@ NOTICE_TIME = 2 * RETRY_INTERVAL
 MAX_AGE = 8.0
 #: Seconds to read what a cell has stored.
 READ_TIMEOUT = 2.0
+#: Seconds in which a cell that returns waits for the tokens of the other cells. One of them that
+#: does not respond is known to be away earlier than this (hub/program/cell_probe.py).
+TOKENS_TIMEOUT = 8.0
+#: Seconds between two attempts to read them.
+TOKENS_INTERVAL = 0.1
 #: Seconds that the start waits for cells.
 START_TIMEOUT = 15.0
 #: Errors of cells that end the process at its start: the settings are wrong.
@@ -184,8 +189,8 @@ class ServedCells:
         self._moves: dict[str, dict[str, MoveRecord]] = {}
         #: When they were read, by cell.
         self._noted_at: dict[str, float] = {}
-        #: How often this process has changed tokens that are valid in every project, or a cell has
-        #: become available, whose tokens others can lack.
+        #: How often tokens have changed, by this process or another one, or a cell has become
+        #: available, whose tokens others can lack.
         self._token_changes = 0
 
     # What the API asks for; see hub/api/cells.py.
@@ -392,6 +397,9 @@ class ServedCells:
         for cell in cells:
             cell.admission.gatekeeper.authenticator.forget()
 
+    def _count_change(self) -> None:
+        self._token_changes += 1
+
     async def _share_tokens(self, *cells: Cell) -> Sequence[str]:
         """Bring the tokens that are valid in every project to all these cells; the names of those
         that did not respond."""
@@ -401,13 +409,20 @@ class ServedCells:
 
     async def _complete_tokens(self, cell: Cell) -> None:
         """Bring a cell that was away the tokens of the others, and what happened to them, also what
-        changes meanwhile. Make it available without waiting for anything after this. Raises
-        Unavailable."""
-        changes = -1
-        while changes != self._token_changes:
+        changes meanwhile. Make it available without waiting for anything after this. An available
+        cell that does not respond is asked again, for a limited time. Raises Unavailable."""
+        now = asyncio.get_running_loop().time
+        end = now() + TOKENS_TIMEOUT
+        while True:
             changes = self._token_changes
-            if cell.name in await self._share_tokens(*self.reachable(), cell):
+            failed = await self._share_tokens(*self.reachable(), cell)
+            if cell.name in failed:
                 raise unavailable([cell.name])
+            is_complete = changes == self._token_changes and not failed
+            if is_complete or now() >= end or self._stop.is_set():
+                break
+            if failed:
+                await wait_at_most(self._stop, TOKENS_INTERVAL)
         self._token_changes += 1
         # Its notifications may have been lost.
         cell.admission.gatekeeper.authenticator.forget()
@@ -490,6 +505,7 @@ class ServedCells:
                 self._hasher,
                 self._keyring,
                 lambda: self._others(state.name),
+                self._count_change,
             )
         )
         loops = Loops(

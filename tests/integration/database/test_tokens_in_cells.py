@@ -357,6 +357,84 @@ async def test_a_cell_that_returns_knows_what_was_revoked_meanwhile(
         assert await cells.call(eve, IN_B) == 401
 
 
+async def revoke_in(url: str, token_id: str) -> None:
+    """As another process does."""
+    conn = await connect(url)
+    try:
+        await tokens.revoke(conn, EVERYWHERE, UUID(token_id), "another process")
+    finally:
+        await conn.close()
+
+
+async def test_a_cell_that_returns_knows_what_another_process_revoked_meanwhile(
+    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the tokens of the cells were read, and before the cell serves requests."""
+    share, served = ServedCells._share_tokens, list[ServedCells]()
+    revoke: list[Callable[[], Awaitable[None]]] = []
+
+    async def revoke_after(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
+        served.append(cells)
+        failed = await share(cells, *reachable)
+        if revoke and len(reachable) > len(cells.reachable()):
+            await revoke.pop()()
+        return failed
+
+    monkeypatch.setattr(ServedCells, "_share_tokens", revoke_after)
+    root = await insert(urls[0], EVERYWHERE)
+    async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
+        cells = Cells(urls, http, root)
+        token_id, eve = await cells.create(IN_A, "eve", everywhere=True)
+        assert [await cells.call(eve, one) for one in (IN_A, IN_B)] == [200, 200]
+
+        async def revoke_elsewhere() -> None:
+            await revoke_in(urls[0], token_id)
+            await eventually(lambda: _is(401, cells, eve, IN_A))
+
+        revoke.append(revoke_elsewhere)
+        served[0].states["b"].record(unavailable(["b"]))
+        await eventually(lambda: _is(200, cells, root, IN_B))
+        assert not revoke
+        assert await cells.call(eve, IN_B) == 401
+
+
+@pytest.mark.parametrize("limit", [served_cells.TOKENS_TIMEOUT, 0.0])
+async def test_a_cell_that_returns_waits_for_the_tokens_of_the_others(
+    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch, limit: float
+) -> None:
+    """If one does not respond in time: for a limited time."""
+    share, served, late = ServedCells._share_tokens, list[ServedCells](), list[str]()
+
+    async def read_late(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
+        served.append(cells)
+        if late and len(reachable) > len(cells.reachable()):
+            conn = await connect(urls[0])
+            try:
+                async with conn.transaction():
+                    await conn.execute("lock table token")
+                    failed = await share(cells, *reachable)
+            finally:
+                await conn.close()
+            assert failed == [late.pop()]
+            return failed
+        return await share(cells, *reachable)
+
+    monkeypatch.setattr(ServedCells, "_share_tokens", read_late)
+    monkeypatch.setattr(served_cells, "READ_TIMEOUT", 1.0)
+    root = await insert(urls[0], EVERYWHERE)
+    async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
+        cells = Cells(urls, http, root)
+        token_id, eve = await cells.create(IN_A, "eve", everywhere=True)
+        assert await cells.call(eve, IN_B) == 200
+        monkeypatch.setattr(served_cells, "TOKENS_TIMEOUT", limit)
+        served[0].states["b"].record(unavailable(["b"]))
+        late.append("a")
+        await revoke_in(urls[0], token_id)
+        await eventually(lambda: _is(200, cells, root, IN_B))
+        assert not late
+        assert await cells.call(eve, IN_B) == (401 if limit else 200)
+
+
 @pytest.fixture
 def no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """All processes read the moves for each response, so that none has to be waited for."""
