@@ -20,7 +20,7 @@ from engine.plan.draft import Plan, PlannedNode
 from engine.plan.lifecycle import Triggers, with_replacement
 from engine.plan.resource_change import ResourceChange, ResourceState, forward_change
 from engine.topological_order import sort_topologically
-from engine.words import Json, Operation, Phase
+from engine.words import Direction, Json, Operation, Phase
 
 
 class Unknown:
@@ -240,16 +240,27 @@ def expected_hooks(
     planned: Plan,
     operations: Mapping[int, tuple[Operation | None, bool]],
     inside: Mapping[str, Sequence[ExpectedHook]],
+    possible: Sequence[PlannedNode] = (),
 ) -> list[ExpectedHook]:
     """Return the hooks in order; independent ones in the plan's order.
 
     operations: (operation, whether it is certain) by index of node. inside: hooks in nested stacks,
-    by resource name.
+    by resource name. possible: nodes of resources whose condition is not known yet; their hooks are
+    uncertain, and come before deletes and the end of the stack's change.
     """
+    uncertain = [
+        hook
+        for node in possible
+        for phase in (Phase.PRE, Phase.POST)
+        for hook in _hooks_of_node(node, node.operation, False, phase)
+    ]
     order = sort_topologically({index: node.after for index, node in enumerate(planned.nodes)})
     left, found = dict(inside), list[ExpectedHook]()
     for index in order:
         node, (operation, certain) = planned.nodes[index], operations[index]
+        if node.direction is Direction.CLEANUP or node.operation is Operation.FINISH:
+            found += uncertain
+            uncertain = []
         found += _hooks_of_node(node, operation, certain, Phase.PRE)
         if operation is not None:
             found += [
@@ -257,7 +268,7 @@ def expected_hooks(
                 for one in left.pop(node.name, ())
             ]
             found += _hooks_of_node(node, operation, certain, Phase.POST)
-    return found
+    return found + uncertain
 
 
 def _hooks_of_node(

@@ -258,8 +258,9 @@ class DryRun:
         rows = await read_rows(conn, desired.stack_id, planned, definition) if existing else []
         rows = [_mark_row(row, target.marks) for row in rows]
         overrides = await overrides_of(conn, desired) if existing else {}
+        possible = self._traversals.planner.possible_nodes(desired, target.project)
         previewer = PlanPreviewer(
-            registry, planned, definition, restricted, existing, rows, overrides
+            registry, planned, definition, restricted, existing, rows, overrides, possible
         )
         shown = previewer.walk()
         found = await read_nested_stacks(conn, desired.stack_id) if existing else {}

@@ -189,7 +189,8 @@ async def refuse_known_replacements(
 class PlanPreviewer:
     """Processes the nodes of a plan in topological order and derives the operation of each.
 
-    overrides: adopted values by resource name. values: the expected properties by resource name,
+    overrides: adopted values by resource name. possible: nodes of the resources whose condition is
+    not known yet. values: the expected properties by resource name,
     UNKNOWN for unknown ones. secret: the names of the secret properties by resource name.
     leftovers: see `Preview`. deleted: the names of resources whose current physical resource the
     change deletes. All are complete after `walk`.
@@ -204,6 +205,7 @@ class PlanPreviewer:
         existing: Sequence[ExistingResource],
         rows: Sequence[PlannedRecord],
         overrides: Mapping[str, Sequence[Override]],
+        possible: Sequence[PlannedNode] = (),
     ) -> None:
         self._registry = registry
         self._plan = planned
@@ -212,6 +214,7 @@ class PlanPreviewer:
         self._existing = existing
         self._rows = {row.id: row for row in rows}
         self._overrides = overrides
+        self._possible = possible
         self._known = {
             row.name: KnownValues(
                 row.reference or row.name, row.attributes, row.secret_attributes or ()
@@ -236,8 +239,9 @@ class PlanPreviewer:
         for row in self._existing:
             if row.replaced_by is None and row.name not in self._shown:
                 self._shown[row.name] = self._preview_unchanged(row)
-        for name in self._definition.undecided.keys() - self._shown.keys():
-            self._shown[name] = self._preview_undecided(name)
+        for node in self._possible:
+            if node.name not in self._shown:
+                self._shown[node.name] = self._preview_undecided(node)
         return [self._shown[name] for name in sorted(self._shown)]
 
     def preview(
@@ -262,6 +266,7 @@ class PlanPreviewer:
                 self._plan,
                 self._operations,
                 {name: one.expected_hooks for name, one in nested.items()},
+                self._possible,
             ),
             self._plan.out_of_date,
             self._plan.digest,
@@ -322,13 +327,12 @@ class PlanPreviewer:
             adopted=self._overrides.get(row.name, ()),
         )
 
-    def _preview_undecided(self, name: str) -> PreviewedResource:
-        """A new resource, if its condition holds: that is not known yet."""
-        type_name = self._definition.undecided[name]
-        found = self._registry.schemas().get(type_name)
+    def _preview_undecided(self, node: PlannedNode) -> PreviewedResource:
+        """A new resource, if its condition holds: no rule denies a create."""
+        found = self._registry.schemas().get(node.type)
         return PreviewedResource(
-            name=name,
-            type=type_name,
+            name=node.name,
+            type=node.type,
             kind=KINDS[Operation.CREATE],
             certain=False,
             physical_id=None,
@@ -336,6 +340,7 @@ class PlanPreviewer:
             unknown=(),
             requires=(),
             attributes=sorted(found.attributes) if found else (),
+            label=node.label,
         )
 
     def _requires(self, name: str) -> Sequence[str]:

@@ -8,7 +8,7 @@ from engine.errors import Finding, Invalid, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule
-from engine.plan.draft import ExistingResource, Options, Plan
+from engine.plan.draft import ExistingResource, Options, Plan, PlannedNode
 from engine.plan.gates import add_gates
 from engine.plan.labels import set_labels
 from engine.plan.passes import plan
@@ -23,7 +23,7 @@ from engine.service.traversals.thread_pool import ThreadPool
 from engine.store.connection import Connection
 from engine.store.traversals import start as traversal_start
 from engine.types.registry import TypeRegistry
-from engine.words import Action, ResourceId, StackId
+from engine.words import Action, Direction, Operation, ResourceId, StackId
 
 #: Actions that apply the environment of a request. Others apply one that was valid before.
 POLICY_CHECKED = (Action.CREATE, Action.UPDATE, Action.ADOPT)
@@ -148,10 +148,35 @@ class Planner:
         )
         return planned, [*blueprint.warnings, *warnings]
 
+    def possible_nodes(self, desired: DesiredState, project: str) -> list[PlannedNode]:
+        """The nodes that a preview's plan has in addition, if the conditions hold that are not
+        known yet."""
+        undecided = desired.blueprint.definition.undecided
+        if not undecided:
+            return []
+        managed = {
+            row.name for row in desired.current.rows if row.replaced_by is None and row.is_managed
+        }
+        breakpoints = self._breakpoints(desired)
+        label_of = self._limits.labels.find_for(project)
+        return [
+            PlannedNode(
+                resource_id=self.new_resource_id(),
+                name=name,
+                type=type_name,
+                operation=Operation.UPDATE if name in managed else Operation.CREATE,
+                direction=Direction.FORWARD,
+                rules=breakpoints.find_rules(name),
+                label=label_of(type_name, name) if label_of else None,
+            )
+            for name, type_name in sorted(undecided.items())
+        ]
+
     def _breakpoints(self, desired: DesiredState) -> Breakpoints:
         """All breakpoint rules of an update, of every source."""
         blueprint = desired.blueprint
         types = {row.name: row.type for row in desired.current.rows if row.replaced_by is None}
+        types |= blueprint.definition.undecided
         types |= {name: one.type for name, one in blueprint.definition.resources.items()}
         return Breakpoints(
             desired.current.live,

@@ -175,11 +175,16 @@ async def test_hooks_timers_and_dependencies_lead_back_to_the_label(database_url
 
 
 async def test_a_preview_shows_labels(database_url: str) -> None:
+    resources = things("eu1", "eu2", "other")
+    # The condition is not known yet.
+    resources["eu2"]["condition"] = {"equals": [{"get_param": "OS::stack_id"}, "x"]}
     async with run(database_url, World()) as main:
-        body = {"stack_name": "s", "template": template(things("eu1", "other"))}
+        body = {"stack_name": "s", "template": template(resources)}
         _, preview = await main.call("POST", "/stacks/preview", body)
     changes = preview["stack"]["resource_changes"]["added"]
-    assert {one["resource_name"]: one["label"] for one in changes} == {"eu1": EU, "other": None}
+    assert {one["resource_name"]: one["label"] for one in changes} == {
+        "eu1": EU, "eu2": EU, "other": None,
+    }  # fmt: skip
 
 
 async def test_one_process_can_also_execute_what_has_no_label(database_url: str) -> None:

@@ -181,6 +181,54 @@ async def test_members_can_be_templates_with_breakpoints_at_their_resources(
     assert await output(running, "s", "deep") == "1"
 
 
+@pytest.mark.parametrize(
+    ("file", "value", "first_batch"),
+    [
+        # Both members get the new text of a file with the first batch.
+        ("inner.yaml", "y", {"0": "x-new", "1": "y-new"}),
+        ("second.yaml", "x", {"0": "x", "1": "x-new"}),
+    ],
+)
+async def test_batches_apply_to_a_new_template_of_members_under_another_name(
+    running: Program, file: str, value: str, first_batch: Json
+) -> None:
+    def members(file: str, value: str) -> Json:
+        body = {"type": file, "properties": {"value": value}}
+        properties = {"count": 2, "resource_def": body}
+        policy = {"rolling_update": {"max_batch_size": 1}}
+        return {
+            "type": "OS::Heat::ResourceGroup", "properties": properties, "update_policy": policy,
+        }  # fmt: skip
+
+    async def results() -> Json:
+        child = await child_of(running, "s", "g")
+        return {
+            name: await output(running, one["physical_resource_id"])
+            for name, one in (await running.resources(child)).items()
+        }
+
+    old = FILES["inner.yaml"]
+    joined = '{list_join: ["-", [{get_attr: [two, output]}, new]]}'
+    new = old.replace("{get_attr: [two, output]}", joined)
+    await running.create("s", {"g": members("inner.yaml", "x")}, files={"inner.yaml": old})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    before = await running.resources(await child_of(running, "s", "g"))
+    hooks = {"hooks": [{"at": "g", "on": "pre-batch"}]}
+    wanted = template({"g": members(file, value)})
+    await running.update("s", "PUT", template=wanted, files={file: new}, environment=hooks)
+    (first,) = await running.waiting_hooks("s")
+    assert (await running.signal(first))[0] == 200
+    (second,) = await running.waiting_hooks("s")
+    assert await results() == first_batch
+    assert (await running.signal(second))[0] == 200
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await results() == dict.fromkeys("01", f"{value}-new")
+    after = await running.resources(await child_of(running, "s", "g"))
+    assert {one["physical_resource_id"] for one in after.values()} == {
+        one["physical_resource_id"] for one in before.values()
+    }
+
+
 async def only_waiting_hook(http: Program) -> Json:
     """The only waiting hook, once there is one."""
 

@@ -45,6 +45,38 @@ async def test_resources_whose_condition_is_not_known_yet_are_listed(running: Pr
     assert by_path(found)["new/one"]["certain"] and by_path(found)["old/one"]["certain"]
 
 
+async def test_stops_at_resources_whose_condition_is_not_known_yet_are_uncertain(
+    running: Program,
+) -> None:
+    before = {"a": resource("x"), "old": nested("x")}
+    await created(running, before, files=FILES)
+    late = {"get_attr": ["a", "output"]}
+    changed = resource("x")
+    changed["properties"]["client_name"] = "c"
+    wanted = {"a": changed, "old": nested(late), "new": nested(late)}
+    environment = {
+        "hooks": [
+            {"at": "new/extra", "on": "pre-create"},
+            {"at": "new/extra", "on": "pre-update"},
+            {"at": "old/extra", "on": "pre-update"},
+            {"at": "old/extra", "on": "pre-delete"},
+            {"at": "new/one", "on": "pre-create"},
+        ],
+    }
+    found = await preview_update(running, wanted, files=FILES, environment=environment)
+    stops = {f"{one['path']}:{one['point']}": one["certain"] for one in found["stops"]}
+    assert stops == {
+        "new/one:pre-create": True, "new/extra:pre-create": False,
+        "old/extra:pre-update": False, "old/extra:pre-delete": False,
+    }  # fmt: skip
+
+    # The condition holds: the update waits at the stop that its plan called uncertain.
+    environment = {"hooks": [{"at": "new/extra", "on": "pre-create"}]}
+    await running.update("s", template=template(wanted), files=FILES, environment=environment)
+    (hook,) = await running.waiting_hooks("s")
+    assert (hook["path"], hook["point"]) == ("new/extra", "pre-create")
+
+
 async def test_a_replaced_nested_stack_that_others_use_stays(running: Program) -> None:
     user = resource({"get_resource": "t"})
     await created(running, {"t": nested("x"), "user": user}, files=FILES)
