@@ -190,10 +190,10 @@ class PlanPreviewer:
     """Processes the nodes of a plan in topological order and derives the operation of each.
 
     overrides: adopted values by resource name. possible: nodes of the resources whose condition is
-    not known yet. values: the expected properties by resource name,
-    UNKNOWN for unknown ones. secret: the names of the secret properties by resource name.
-    leftovers: see `Preview`. deleted: the names of resources whose current physical resource the
-    change deletes. All are complete after `walk`.
+    not known yet. values: the expected properties by resource name, UNKNOWN for unknown ones.
+    secret: the names of the secret properties by resource name. leftovers: see `Preview`. deleted:
+    the names of resources whose current physical resource the change deletes. All are complete
+    after `walk`.
     """
 
     def __init__(
