@@ -218,6 +218,7 @@ async def test_a_graph_of_thousands_is_grouped_and_shows_every_waiting_node(
         page.get_by_role("button", name="r777, create, waiting for approval at")
     ).to_be_visible()
     await page.get_by_role("combobox", name="Grouping").select_option("none")
+    await expect(boxes).to_have_count(0)  # the new layout is shown
     # At a distance nodes are shapes: only the focused one is an element.
     await page.get_by_role("button", name="Fit the graph").click()
     await expect(page.locator(".graph-node")).to_have_count(1)
