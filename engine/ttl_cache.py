@@ -17,6 +17,8 @@ class TtlCache(Generic[Key, Value]):
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
         self._entries: OrderedDict[Key, tuple[Value, float]] = OrderedDict()
+        #: How often the cache was cleared. A value that was read before may be out of date.
+        self.clears = 0
 
     def __len__(self) -> int:
         """The number of stored entries, including expired ones that were not read since."""
@@ -47,4 +49,5 @@ class TtlCache(Generic[Key, Value]):
         self._entries.pop(key, None)
 
     def clear(self) -> None:
+        self.clears += 1
         self._entries.clear()

@@ -328,7 +328,7 @@ class PlanPreviewer:
         )
 
     def _preview_undecided(self, node: PlannedNode) -> PreviewedResource:
-        """A new resource, if its condition holds: no rule denies a create."""
+        """A new resource, if its condition holds. Nothing denies it: rules cannot deny a create."""
         found = self._registry.schemas().get(node.type)
         return PreviewedResource(
             name=node.name,

@@ -50,8 +50,8 @@ _POSSIBLY_CAUSED_BY_DATA = ("57014", "53200", "XX")
 
 class DataFault(IntEnum):
     """Whether the data of a failed batch caused its error. NONE: repeat the batch later, unchanged.
-    UNLIKELY: an upgrade causes it, or a damaged row; repeat it in parts, for longer than an upgrade
-    takes. POSSIBLE: repeat it in parts. CERTAIN: a repetition fails again."""
+    UNLIKELY: the end of an upgrade causes it, or a damaged row; repeat it in parts, some times.
+    POSSIBLE: repeat it in parts. CERTAIN: a repetition fails again."""
 
     NONE = 0
     UNLIKELY = 1

@@ -84,12 +84,7 @@ class PasswordChecker:
         #: The end of the lockout of each address block, as far as this process knows.
         self._locked: TtlCache[str, float] = TtlCache()
         self._checks: SharedTasks[TokenRecord | None] = SharedTasks()
-        #: How often passwords were revoked or changed, as far as this process knows.
-        self._changes = 0
-
-    def forget(self) -> None:
-        self._changes += 1
-        self._known.clear()
+        self.forget = self._known.clear
 
     async def check(self, credentials: RequestCredentials, project: str) -> TokenRecord | None:
         """The record of the password; None: it is wrong. Raises TooManyRequests.
@@ -98,7 +93,7 @@ class PasswordChecker:
         """
         key = cache_key(credentials, project)
         return await self._checks.run(
-            f"{self._changes} {key}", lambda: self._check(credentials, project, key)
+            f"{self._known.clears} {key}", lambda: self._check(credentials, project, key)
         )
 
     async def _check(
@@ -108,12 +103,12 @@ class PasswordChecker:
         try:
             async with self._queue.turn(credentials.block):
                 self._refuse_locked(credentials.block)
-                found, changes = self._known.get(key, monotonic()), self._changes
+                found, clears = self._known.get(key, monotonic()), self._known.clears
                 if found is not None:
                     return found
                 found = await self._verify(credentials, project)
                 # Otherwise, it can have been revoked after it was read.
-                if found is not None and changes == self._changes:
+                if found is not None and clears == self._known.clears:
                     left = self._remember if found.seconds_left is None else found.seconds_left
                     self._known.keep(key, found, monotonic() + min(left, self._remember))
                 return found

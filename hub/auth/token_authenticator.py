@@ -52,11 +52,8 @@ class Tokens(LocalAuthenticator):
         self._passwords = passwords
         self._remember = remember
         self._known: TtlCache[str, TokenRecord] = TtlCache()
-        #: How often tokens were revoked or changed, as far as this process knows.
-        self._changes = 0
 
     def forget(self) -> None:
-        self._changes += 1
         self._known.clear()
         self._passwords.forget()
 
@@ -122,12 +119,12 @@ class Tokens(LocalAuthenticator):
         found = self._known.get(key, monotonic())
         if found is not None:
             return found
-        changes = self._changes
+        clears = self._known.clears
         async with self._database.connection() as conn:
             found = await store.use(conn, token_id)
         if found is None or not secrets.is_token(token, found.hash):
             return None
-        if changes == self._changes:  # otherwise, it can have been revoked after it was read
+        if clears == self._known.clears:  # otherwise, it can have been revoked after it was read
             left = self._remember if found.seconds_left is None else found.seconds_left
             self._known.keep(key, found, monotonic() + min(left, self._remember))
         return found

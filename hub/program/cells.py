@@ -390,7 +390,7 @@ class ServedCells:
     async def share_tokens(self) -> None:
         """A cell that does not respond is away from now on, so that it serves no request with the
         former tokens."""
-        self._token_changes += 1
+        self._count_change()
         cells = self.reachable()
         for name in await self._share_tokens(*cells):
             self.states[name].record(unavailable([name]))
@@ -398,6 +398,7 @@ class ServedCells:
             cell.admission.gatekeeper.authenticator.forget()
 
     def _count_change(self) -> None:
+        """A comparison of tokens that is under way may lack this change."""
         self._token_changes += 1
 
     async def _share_tokens(self, *cells: Cell) -> Sequence[str]:
@@ -423,7 +424,9 @@ class ServedCells:
                 break
             if failed:
                 await wait_at_most(self._stop, TOKENS_INTERVAL)
-        self._token_changes += 1
+        if not (is_complete or self._stop.is_set()):
+            log.warning("cell.tokens_incomplete", cell=cell.name, not_read=[*failed])
+        self._count_change()
         # Its notifications may have been lost.
         cell.admission.gatekeeper.authenticator.forget()
 

@@ -20,7 +20,7 @@ def make_slack_answers(
     settings: Settings, cells: Cells, http: HttpSender, supervisor: Supervisor
 ) -> SlackAnswers | None:
     """None: messages in Slack have no buttons that answer. Raises Unavailable."""
-    rules = slack_rules(settings)
+    rules = _slack_rules(settings)
     if rules is None:
         return None
     return SlackAnswers(rules, partial(_find_hook, cells), http, supervisor)
@@ -66,7 +66,7 @@ def slack_hooks(settings: Settings, loops: Loops) -> SlackHooks | None:
     )
 
 
-def slack_rules(settings: Settings) -> SlackRules | None:
+def _slack_rules(settings: Settings) -> SlackRules | None:
     """None: messages in Slack have no buttons that answer. Raises Unavailable."""
     slack = settings.channels.slack
     place = "[channels.slack] signing_secret_file"

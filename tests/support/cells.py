@@ -5,10 +5,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 
 from engine.cells import highest_ranked
+from engine.store.access.tokens import NewToken
+from hub.auth.token_issuer import TokenRequest, issue
 from hub.program.app import ROLES, running
 from hub.program.cells import running_cells
 from hub.settings.settings import Settings, load_settings
@@ -113,3 +116,13 @@ def url_of(node: PostgresNode) -> str:
 def of_project(http: Http, project: str) -> Http:
     """The same client for another project."""
     return Http(http.session, http.url, project)
+
+
+def new_token(project: str, name: str = "root", **more: Json) -> tuple[NewToken, str | None]:
+    """A record to store, and the token; None for a password."""
+    return issue(
+        TokenRequest(
+            id=uuid4(), project=project, name=name, roles=["admin"], by="a test",
+            random_bytes=uuid4().bytes * 2, **more,
+        )
+    )  # fmt: skip

@@ -149,8 +149,7 @@ class Planner:
         return planned, [*blueprint.warnings, *warnings]
 
     def possible_nodes(self, desired: DesiredState, project: str) -> list[PlannedNode]:
-        """The nodes that a preview's plan has in addition, if the conditions hold that are not
-        known yet."""
+        """The further nodes of a preview's plan: of resources whose condition is not known yet."""
         undecided = desired.blueprint.definition.undecided
         if not undecided:
             return []

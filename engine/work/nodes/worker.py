@@ -60,9 +60,9 @@ OVERDUE_SLEEP = BackOff(0.02, 0.32)
 RESOURCE_BYTES = 4_194_304
 #: Seconds. A claim that is not released counts as lost, as if its process had died.
 RELEASE_TIMEOUT = 2.0
-#: How often a step in a batch of its own may fail with an error that it can have caused: a timeout
-#: twice, an error of an upgrade for longer than an upgrade takes.
-TRIES = {DataFault.UNLIKELY: 30, DataFault.POSSIBLE: 2}
+#: How often a step in a batch of its own may fail with an error that it can have caused. All lanes
+#: pause after each error, so a few tries delay other work by seconds.
+TRIES = {DataFault.UNLIKELY: 5, DataFault.POSSIBLE: 2}
 #: How many claims may fail in a row before smaller ones look for the node at fault.
 TOLERATED = {DataFault.UNLIKELY: 5}
 

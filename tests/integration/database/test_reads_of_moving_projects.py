@@ -772,7 +772,7 @@ async def test_a_stream_of_one_stack_stays_open_although_what_it_skipped_was_pur
         position = await project_moves.read_position(conn)
         for number, point in enumerate(MOVE_POINTS):
             await move_until(cells, point)
-            # The former cell goes on to publish events of other projects.
+            # The former cell continues to publish events of other projects.
             await of_others.create(f"other-{number}", {})
             assert await of_others.until_ended(f"other-{number}") == "CREATE_COMPLETE"
             opened += [

@@ -29,12 +29,12 @@ from tests.integration.api.test_slack_answers import (
     slack_settings,
     text,
 )
-from tests.integration.database.test_tokens_in_cells import new_token
 from tests.support.cells import (
     api_of,
     cell,
     cells_settings,
     engine_of,
+    new_token,
     of_project,
     projects_of,
 )

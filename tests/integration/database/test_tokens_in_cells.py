@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from engine.cells import CellPlacement
 from engine.errors import Conflict
@@ -30,7 +31,6 @@ from engine.store.maintenance.retention import purge
 from engine.store.projects.cells import has_project, identify_cell
 from hub.api import admission
 from hub.api.cells import Cell, unavailable
-from hub.auth.token_issuer import TokenRequest, issue
 from hub.checks.doctor import run_checks
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
@@ -43,6 +43,7 @@ from tests.support.cells import (
     cell,
     cells_settings,
     engine_of,
+    new_token,
     of_project,
     projects_of,
     url_of,
@@ -103,15 +104,6 @@ class Cells:
     async def move(self) -> None:
         settings = cells_settings(self.databases, MODE)
         await move_project(settings, IN_A, "b", undo=False, wait=5, report=lambda _: None)
-
-
-def new_token(project: str, name: str = "root", **more: Json) -> tuple[tokens.NewToken, str | None]:
-    return issue(
-        TokenRequest(
-            id=uuid4(), project=project, name=name, roles=["admin"], by="a test",
-            random_bytes=uuid4().bytes * 2, **more,
-        )
-    )  # fmt: skip
 
 
 async def insert(url: str, project: str, name: str = "root", **more: Json) -> dict[str, str]:
@@ -331,32 +323,6 @@ async def test_cells_that_become_available_at_the_same_time_are_compared(
         assert [await cells.call(sent, one) for one in (IN_A, IN_B)] == [401, 401]
 
 
-async def test_a_cell_that_returns_knows_what_was_revoked_meanwhile(
-    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After the tokens of the cells were read, and before the cell serves requests."""
-    share, served = ServedCells._share_tokens, list[ServedCells]()
-    revoke: list[Callable[[], Awaitable[int]]] = []
-
-    async def revoke_after(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
-        served.append(cells)
-        failed = await share(cells, *reachable)
-        if revoke and len(reachable) > len(cells.reachable()):
-            assert await revoke.pop()() == 204
-        return failed
-
-    monkeypatch.setattr(ServedCells, "_share_tokens", revoke_after)
-    root = await insert(urls[0], EVERYWHERE)
-    async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
-        cells = Cells(urls, http, root)
-        token_id, eve = await cells.create(IN_A, "eve", everywhere=True)
-        assert await cells.call(eve, IN_B) == 200
-        revoke.append(lambda: cells.revoke(IN_A, token_id, "?everywhere=true"))
-        served[0].states["b"].record(unavailable(["b"]))
-        await eventually(lambda: _is(200, cells, root, IN_B))
-        assert await cells.call(eve, IN_B) == 401
-
-
 async def revoke_in(url: str, token_id: str) -> None:
     """As another process does."""
     conn = await connect(url)
@@ -366,8 +332,9 @@ async def revoke_in(url: str, token_id: str) -> None:
         await conn.close()
 
 
-async def test_a_cell_that_returns_knows_what_another_process_revoked_meanwhile(
-    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by_another_process", [False, True])
+async def test_a_cell_that_returns_knows_what_was_revoked_meanwhile(
+    urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch, by_another_process: bool
 ) -> None:
     """After the tokens of the cells were read, and before the cell serves requests."""
     share, served = ServedCells._share_tokens, list[ServedCells]()
@@ -387,11 +354,14 @@ async def test_a_cell_that_returns_knows_what_another_process_revoked_meanwhile(
         token_id, eve = await cells.create(IN_A, "eve", everywhere=True)
         assert [await cells.call(eve, one) for one in (IN_A, IN_B)] == [200, 200]
 
-        async def revoke_elsewhere() -> None:
-            await revoke_in(urls[0], token_id)
-            await eventually(lambda: _is(401, cells, eve, IN_A))
+        async def revoke_eve() -> None:
+            if by_another_process:
+                await revoke_in(urls[0], token_id)
+                await eventually(lambda: _is(401, cells, eve, IN_A))
+            else:
+                assert await cells.revoke(IN_A, token_id, "?everywhere=true") == 204
 
-        revoke.append(revoke_elsewhere)
+        revoke.append(revoke_eve)
         served[0].states["b"].record(unavailable(["b"]))
         await eventually(lambda: _is(200, cells, root, IN_B))
         assert not revoke
@@ -430,9 +400,12 @@ async def test_a_cell_that_returns_waits_for_the_tokens_of_the_others(
         served[0].states["b"].record(unavailable(["b"]))
         late.append("a")
         await revoke_in(urls[0], token_id)
-        await eventually(lambda: _is(200, cells, root, IN_B))
+        with capture_logs() as logs:
+            await eventually(lambda: _is(200, cells, root, IN_B))
         assert not late
         assert await cells.call(eve, IN_B) == (401 if limit else 200)
+        found = [one["not_read"] for one in logs if one["event"] == "cell.tokens_incomplete"]
+        assert found == ([] if limit else [["a"]])
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ async def test_an_error_that_no_step_causes_fails_no_node(
 
 
 async def test_errors_of_an_upgrade_fail_no_node(database_url: str, database: Database) -> None:
-    """A step in a batch of its own is repeated for longer than an upgrade takes."""
+    """A step in a batch of its own is repeated more often than an upgrade can end it."""
     async with run_program(database_url) as run:
         await run.create("warm", {"a": of_size(1)})
         assert await run.until_ended("warm") == "CREATE_COMPLETE"
