@@ -176,7 +176,11 @@ class _Reader:
         else:
             known = [
                 *self._properties(),
-                *(one for one in resources if one != self.evaluator.owner),
+                *(
+                    one
+                    for one in self.evaluator.scope.known_resources()
+                    if one != self.evaluator.owner
+                ),
             ]
             self._report_name(place, name, known, "property or resource")
 

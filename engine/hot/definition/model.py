@@ -142,7 +142,8 @@ class StackDefinition:
     group members, as far as they are known. warnings: also of nested stacks. moved: of enabled
     resources. imported: physical IDs by resource, to adopt where a resource is new. reusable: for
     the next definition of the stack. undecided: the types of resources whose condition reads a
-    parameter without a value yet, by name.
+    parameter without a value yet, by name. undecided_parameters: names of the parameters of their
+    nested stacks, by name of the resource.
     """
 
     version: str
@@ -162,6 +163,7 @@ class StackDefinition:
     imported: Mapping[str, str] = field(default_factory=dict)
     reusable: "ReusableResources | None" = field(default=None, repr=False, compare=False)
     undecided: Mapping[str, str] = field(default_factory=dict)
+    undecided_parameters: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def shown_parameters(self) -> dict[str, str]:
         """Return the parameters as the Orchestration API shows them: text, hidden ones masked."""

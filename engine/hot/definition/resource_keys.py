@@ -67,7 +67,7 @@ def find_required(
             findings.add(
                 place,
                 f'The specified reference "{name}" (in {body.name}) is incorrect.',
-                one_of(name, [*known], "Resources"),
+                one_of(name, [*known, *sorted(selected.unreadable - known.keys())], "Resources"),
                 "InvalidTemplateReference",
             )
     names = (one for name in body.depends_on for one in keyed.get(name, {name: name}).values())

@@ -111,7 +111,7 @@ class PropertyChecker:
         enabled, unreadable = self.selected.enabled, self.selected.unreadable
         for one in value if type(value) is list else ():
             if type(one) is str and one not in enabled and one not in unreadable:
-                known = list(enabled)
+                known = self.selected.names()
                 reason = Quoting(
                     f'there is no resource "{one}" in this template',
                     "there is no resource of this name in this template",

@@ -29,6 +29,18 @@ class SelectedResources:
         """Return the types of the resources whose condition reads an unknown value."""
         return {name: one.type for name, one in self.enabled.items() if not one.decided}
 
+    def undecided_parameters(self) -> dict[str, frozenset[str]]:
+        """Return the names of the parameters of the nested stacks of these resources."""
+        return {
+            name: frozenset(one.template.schema.properties)
+            for name, one in self.enabled.items()
+            if not one.decided and one.template is not None and one.body.external_id is None
+        }
+
+    def names(self) -> list[str]:
+        """Return the names of all resources, also of disabled ones, for suggestions."""
+        return [*self.enabled, *sorted(self.unreadable), *sorted(self.disabled)]
+
     def schemas(self) -> dict[str, TypeSchema | None]:
         """Return the schemas of the enabled resources; None for those that could not be read."""
         schemas = {name: one.schema for name, one in self.enabled.items()}

@@ -46,6 +46,7 @@ from engine.hot.nested.nested_templates import (
     nested_place,
     place_in_nested,
     place_of_member,
+    with_plain_names,
 )
 from engine.hot.nested.template_type import (
     TemplateType,
@@ -97,6 +98,12 @@ def pseudo_values(
         elif (given := defaults.get(name)) is not None:
             values[name] = _check_region(name, given, findings)
     return values
+
+
+def _of_other_dialect(template: Template) -> frozenset[str]:
+    """The pseudo parameters in PER_STACK that templates of this dialect do not have."""
+    is_hot = VERSIONS[template.version].dialect is HOT
+    return frozenset(name for name in PER_STACK if name.startswith("OS::") != is_hot)
 
 
 def _as_cfn(known: Mapping[str, str]) -> dict[str, str]:
@@ -278,6 +285,7 @@ class _StackTree:
             imported=imported,
             reusable=ReusableResources(template.version, builder.reusable),
             undecided=selected.undecided_types(),
+            undecided_parameters=selected.undecided_parameters(),
         )
 
     def _parameters(
@@ -291,10 +299,11 @@ class _StackTree:
         environment."""
         schemas = _schemas(template, given.secret.union(environment.encrypted_param_names))
         given_values = {**environment.parameters, **given.parameters}
-        given_later = given.unknown
+        unknown = given.unknown - _of_other_dialect(template)
+        given_later = unknown
         if environment.findings:  # its parameters are unknown
             given_later = given_later.union(schemas.keys() - given_values.keys())
-        unreadable = given.unknown | template.unreadable.parameters
+        unreadable = unknown | template.unreadable.parameters
         values = convert_parameters(
             {name: one for name, one in schemas.items() if name not in given_later},
             {name: one for name, one in given_values.items() if name not in unreadable},
@@ -302,6 +311,7 @@ class _StackTree:
             findings,
             self.budget,
             environment.parameters.keys() - given.parameters.keys(),
+            sorted(template.unreadable.parameters.union(schemas.keys() & given_later)),
         )
         pseudo = pseudo_values(template, given.pseudo, environment.parameter_defaults, findings)
         known = {**pseudo, **values}
@@ -310,7 +320,7 @@ class _StackTree:
             values,
             pseudo,
             known,
-            given.unknown.union(schemas, template.unreadable.parameters).difference(known),
+            unknown.union(schemas, template.unreadable.parameters).difference(known),
             frozenset(name for name, one in schemas.items() if one.hidden),
         )
 
@@ -469,6 +479,7 @@ class _ContainedStacks:
             )
             return ""
         document, parameters = sample
+        to_property_place = with_plain_names(grouping.place, document["resources"])
         # Members have values, not functions: what is secret among them is unknown.
         secret = group.masked_properties is not None
         settings = settings_inside(self.environment.document, group.name)
@@ -498,11 +509,11 @@ class _ContainedStacks:
                 masked = grouping.sample(shown) if isinstance(shown, dict) else None
                 known = [] if masked is None else _findings_of(partial(define, *masked))
                 wrong = [one if one in known else one.without_values() for one in wrong]
-            add_member_findings(place, grouping.place, wrong, self._findings)
+            add_member_findings(place, to_property_place, wrong, self._findings)
             return ""
         self.found.append(
             ContainedStack(
-                found, parameters, partial(place_of_member, place, grouping.place), secret
+                found, parameters, partial(place_of_member, place, to_property_place), secret
             )
         )
         size = grouping.size(group.properties)

@@ -255,7 +255,7 @@ class Conditions:
         if isinstance(name, str) and name in self.unknown:
             raise UndecidedError(name)
         if not isinstance(name, str) or name not in self.parameters:
-            near = one_of(str(name), list(self.parameters), "Parameters")
+            near = one_of(str(name), [*self.parameters, *sorted(self.unknown)], "Parameters")
             raise MissingParameter(f"The Parameter ({name}) was not provided.", near)
         self.secret = self.secret or name in self.hidden
         value = self.budget.count_value(self.parameters[name])

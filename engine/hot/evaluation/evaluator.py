@@ -111,6 +111,16 @@ class EvaluationScope:
     keyed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     stack_outputs: StackOutputs = field(default_factory=StackOutputs)
 
+    def known_parameters(self) -> list[str]:
+        """Return the names of all parameters, also of those without a value, for suggestions."""
+        return [*self.parameters, *sorted(self.parameter_names.difference(self.parameters))]
+
+    def known_resources(self) -> list[str]:
+        """Return the names of all resources, also of disabled ones and before `for_each`, for
+        suggestions."""
+        names = dict.fromkeys((*self.types, *self.keyed, *sorted(self.disabled)))
+        return list(names)
+
 
 def check_form(check: Callable[[Json], None], args: Json) -> None:
     """Raise InvalidCall, or DeferredFormError, if the check refuses the arguments of a call."""
@@ -274,7 +284,7 @@ class Evaluator:
                 return self.defer(REFUSED, None)  # reported already, or known later
             raise FunctionError(
                 f"The Parameter ({name}) was not provided.",
-                self.suggest(name, [*scope.parameters], "Parameters"),
+                self.suggest(name, scope.known_parameters(), "Parameters"),
             )
         if name in scope.hidden:
             self.secret = True
@@ -325,7 +335,7 @@ class Evaluator:
             if not isinstance(name, FunctionCall):
                 shown = quote_as_heat(name)
             off = isinstance(name, str) and name in self.scope.disabled
-            known = self.suggest(str(name), [*self.scope.types], "Resources")
+            known = self.suggest(str(name), self.scope.known_resources(), "Resources")
             remedy = "Its condition is false." if off else known
             raise FunctionError(
                 f'The specified reference "{shown}" (in {self._referrer(place)}) is incorrect.',
@@ -466,7 +476,11 @@ def _ref(evaluator: Evaluator, args: Json, place: str) -> Expression:
         return evaluator.get_param(args, place)
     raise FunctionError(
         f'The specified reference "{args}" (in {evaluator.owner}) is incorrect.',
-        evaluator.suggest(args, [*scope.types, *scope.parameters], "Resources and parameters"),
+        evaluator.suggest(
+            args,
+            [*scope.known_resources(), *scope.known_parameters()],
+            "Resources and parameters",
+        ),
     )
 
 

@@ -126,7 +126,7 @@ class ExtendedEvaluator(Evaluator):
             name = ".".join(parts[:end])
             if name in scope.locals or name in scope.parameters or name in scope.parameter_names:
                 return name, parts[end:]
-        known = [*scope.locals, *scope.parameters]
+        known = [*scope.locals, *scope.known_parameters()]
         known += ["each.key", "each.value"] if self.each else []
         near = self.suggest(parts[0] if len(parts) > 1 else text, known, "Names")
         reason = f'"${{{text[:80]}}}" names neither a parameter nor a local.'

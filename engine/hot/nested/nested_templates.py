@@ -4,6 +4,7 @@ One `NestedTemplates` is created for the definition of a root stack and passed t
 counters cover the whole tree.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -42,6 +43,8 @@ MAX_TEXT: Final = 33_554_432
 MAX_IMPLICIT: Final = 200_000
 #: Cost of examining an environment entry for one resource, in characters.
 BYTES_PER_ENTRY: Final = 100
+#: What may follow a name in a place.
+_SEPARATOR: Final = re.compile(r"[.<\[]")
 
 
 @dataclass(slots=True)
@@ -357,6 +360,23 @@ def place_of_member(place: str, to_property_place: Callable[[str], str], there: 
     """
     inside = to_property_place(there) if there.startswith("resources.") else ""
     return f"{place}.{inside}" if inside else there or place
+
+
+def with_plain_names(
+    to_property_place: Callable[[str], str], names: Iterable[str]
+) -> Callable[[str], str]:
+    """Return `to_property_place` for members whose names have dots or brackets, as servers can: it
+    gets places with other names for them. names: of the members."""
+    irregular = sorted((one for one in names if _SEPARATOR.search(one)), key=len, reverse=True)
+
+    def place(there: str) -> str:
+        for name in irregular:
+            rest = there.removeprefix(f"resources.{name}")
+            if rest != there and (not rest or _SEPARATOR.match(rest)):
+                return to_property_place(f"resources.member{rest}")
+        return to_property_place(there)
+
+    return place if irregular else to_property_place
 
 
 def find_in_nested(place: str, file: str, found: Iterable[Finding]) -> Iterator[Finding]:

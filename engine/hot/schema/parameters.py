@@ -95,11 +95,13 @@ def convert_parameters(
     findings: Findings,
     budget: CostBudget | None = None,
     in_environment: Collection[str] = (),
+    others: Collection[str] = (),
 ) -> dict[str, Json]:
     """Return the converted values of all parameters with a valid value; null means not given.
 
     given: from the request and the environment. defaults: the environment's parameter_defaults.
-    in_environment: names of given parameters whose values are in the environment.
+    in_environment: names of given parameters whose values are in the environment. others: names of
+    parameters of the template that are not in `schemas`, for suggestions.
     """
     has_hidden = any(one.hidden for one in schemas.values())
     for name in given:
@@ -108,7 +110,7 @@ def convert_parameters(
                 Finding(
                     "",
                     f"The Parameter ({name}) was not defined in template.",
-                    one_of(name, list(schemas), "Parameters"),
+                    one_of(name, [*schemas, *others], "Parameters"),
                     "UnknownUserParameter",
                     file=ENVIRONMENT if name in in_environment else "",
                     inner_place=f"parameters.{name}",

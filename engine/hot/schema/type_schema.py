@@ -101,7 +101,8 @@ class Grouping:
 
     sample: returns (template document with one member of each kind, parameters); None if nothing is
     known yet. size: returns the number of members; None if unknown. place: maps a place in the
-    sample's document to a place in the properties. of_each: member attributes are also attributes
+    sample's document to a place in the properties; a name with dots or brackets is "member" there.
+    of_each: member attributes are also attributes
     of the group, as lists. types_only: only the members' types are known before the group is
     created.
     """

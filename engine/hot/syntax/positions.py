@@ -207,7 +207,7 @@ def find_positions(text: str, places: Iterable[str]) -> dict[str, Position]:
 
 _ITEM: Final = re.compile(r"\[([0-9]{1,9})\]")
 _KEY: Final = re.compile(r'\["[^"]*"\]')
-_ENDS: Final = re.compile(r"[.\[]|$")
+_ENDS: Final = re.compile(r"[.\[<]|$")
 
 
 def _table(places: Iterable[tuple[str, int]]) -> _Table:

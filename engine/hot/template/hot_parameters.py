@@ -3,6 +3,7 @@ InvalidSchemaError.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 from engine.errors import Findings, beginning_of, nearest, one_of
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget
@@ -404,6 +405,9 @@ READERS: Mapping[str, Callable[[Json, ParameterKind, str], Constraint]] = {
 }
 
 
+GROUP_REMEDY: Final = "Write {label: TEXT, parameters: [NAME, ...]} for each group."
+
+
 def read_groups(
     groups: Json, known: Collection[str], findings: Findings
 ) -> tuple[Mapping[str, Json], ...]:
@@ -413,9 +417,8 @@ def read_groups(
     if groups is None:
         return ()
 
-    def fault(label: str, reason: str, item: str) -> None:
+    def fault(label: str, reason: str, item: str, remedy: str = GROUP_REMEDY) -> None:
         """label: by which Heat names the group. item: the index of the group."""
-        remedy = "Write {label: TEXT, parameters: [NAME, ...]} for each group."
         reason = f"Parameter Groups error: parameter_groups{label}: {reason}"
         findings.add("", reason, remedy, at=f"parameter_groups{item}")
 
@@ -439,6 +442,6 @@ def read_groups(
                 fault(label, reason, at)
             if name not in known:
                 reason = f"The grouped parameter {name} does not reference a valid parameter."
-                fault(label, reason, at)
+                fault(label, reason, at, one_of(name, [*known], "Parameters"))
             seen.add(name)
     return tuple(groups)

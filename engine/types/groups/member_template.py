@@ -6,6 +6,7 @@ they change together with the members; and so are the previous definitions of th
 step changes, because the step may end before it has applied the new ones.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,6 +27,7 @@ UNKNOWN_VALUES: Final = "unknown_values"
 #: Sections of a member's definition with values from the parent template.
 VALUES: Final = ("properties", "metadata", "update_policy")
 FAILED: Final = "FAILED"
+_MEMBER_PLACE: Final = re.compile(r"resources\.([^.<\[]+)")
 
 Body = Mapping[str, Json]
 NO_BODIES: Mapping[str, Body] = {}
@@ -107,8 +109,16 @@ def sample(
 
 def property_place(place: str, start: str) -> str:
     """The property's place of a finding in the sample, for Grouping.place if all members are equal:
-    ``resources.0.type`` is ``start.type``."""
-    return ".".join((start, *place.split(".")[2:]))
+    ``resources.0.type`` is ``start.type``, and ``resources.0<web.yaml>`` ``start<web.yaml>``."""
+    return start + split_member_place(place)[1]
+
+
+def split_member_place(place: str) -> tuple[str, str]:
+    """The name of a member, and the rest of a place in the sample: ``.type`` of
+    ``resources.0.type``, ``<web.yaml>`` of ``resources.0<web.yaml>``. Names in places of samples
+    have neither dots nor brackets."""
+    found = _MEMBER_PLACE.match(place)
+    return (found[1], place[found.end() :]) if found else ("", "")
 
 
 def current_members(child: Child | None) -> CurrentMembers:

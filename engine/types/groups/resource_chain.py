@@ -8,7 +8,12 @@ from engine.types.contract import Call, Child, Outcome, ReconcileNested
 from engine.types.groups.group import Group, member_attributes
 from engine.types.groups.group_steps import GroupStep, Progress, preview_members, run_steps
 from engine.types.groups.member_changes import by_index, change_all
-from engine.types.groups.member_template import Body, CurrentMembers, sample
+from engine.types.groups.member_template import (
+    Body,
+    CurrentMembers,
+    sample,
+    split_member_place,
+)
 from engine.words import Json
 
 AGGREGATIONS: Mapping[str, Aggregation] = {
@@ -88,9 +93,11 @@ def _sample(
 
 
 def _property_place(place: str) -> str:
-    name, _, rest = place.removeprefix("resources.").partition(".")
-    if rest.startswith("properties"):
-        return "resource_properties" + rest.removeprefix("properties")
+    name, rest = split_member_place(place)
+    if rest.startswith(".properties"):
+        return "resource_properties" + rest.removeprefix(".properties")
+    if rest.startswith("<"):  # inside the template of the member
+        return f"resources[{name}]{rest}"
     return f"resources[{name}]"
 
 

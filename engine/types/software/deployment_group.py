@@ -15,7 +15,7 @@ from engine.types.groups.group_steps import (
     run_steps,
 )
 from engine.types.groups.member_changes import change_all
-from engine.types.groups.member_template import Body, CurrentMembers, property_place, sample
+from engine.types.groups.member_template import Body, CurrentMembers, sample, split_member_place
 from engine.types.groups.step_plans import BATCH, MEMBERS
 from engine.types.software.agent_protocol import STATUS_CODE, STDERR, STDOUT
 from engine.types.software.schema import PROPERTIES, STRUCTURED, check_transport
@@ -133,8 +133,11 @@ def deployments(properties: Mapping[str, Json], members: str) -> dict[str, Body]
 
 def _property_place(place: str) -> str:
     """The place of a member's finding in the properties that all members share."""
-    name = property_place(place, "").removeprefix(".properties.")
-    return "servers" if name.startswith((".", "server")) else name
+    rest = split_member_place(place)[1]
+    name = rest.removeprefix(".properties.")
+    if rest.startswith("<"):  # inside the template of the member
+        return f"servers{rest}"
+    return "servers" if name == rest or name.startswith("server") else name
 
 
 def _size(properties: Mapping[str, Json]) -> int | None:

@@ -5,7 +5,10 @@ import pytest
 from engine.errors import LimitReached
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import Attribute, TypeSchema
+from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
+from engine.types.software.deployment_group import deployment_groups
 from engine.words import Json
 from tests.unit.hot.hot_support import TYPES, defined, faults, thing
 from tests.unit.hot.nested_support import template
@@ -65,3 +68,54 @@ def test_an_error_of_members_is_shown_if_it_is_also_one_without_the_secret_value
     assert "hush" not in str(found)
     place = "resources.g.properties.resource_def"
     assert (found.inner_place or found.place) == f"{place}.{at}"
+
+
+GROUPS = {
+    one.schema.name: one.schema
+    for one in (ResourceGroup(), AutoScalingGroup(), ResourceChain(), *deployment_groups([]))
+}
+DEPLOYMENTS, MEMBER = "OS::Heat::SoftwareDeploymentGroup", "OS::Heat::SoftwareDeployment"
+
+
+@pytest.mark.parametrize(
+    ("type_", "properties", "at"),
+    [
+        ("OS::Heat::ResourceGroup", {"resource_def": {"type": "v1.2.yaml"}}, "resource_def"),
+        ("OS::Heat::AutoScalingGroup",
+         {"min_size": 1, "max_size": 1, "resource": {"type": "v1.2.yaml"}}, "resource"),
+        ("OS::Heat::ResourceChain", {"resources": ["Test::Thing", "v1.2.yaml"]}, "resources[1]"),
+        (DEPLOYMENTS, {"servers": {"a": "x"}, "config": "c"}, "servers"),
+        (DEPLOYMENTS, {"servers": {"a.example.org": "x"}, "config": "c"}, "servers"),
+    ],
+    ids=["group", "scaled", "chain", "deployments", "server with dots"],
+)  # fmt: skip
+def test_places_in_the_template_of_a_member_name_its_file(
+    type_: str, properties: Json, at: str
+) -> None:
+    """Also if the name of the file or of a member has dots."""
+    parameters = {key: {"type": "string", "default": ""} for key in ("server", "config", "name")}
+    files = {"v1.2.yaml": template(parameters=parameters, resources={"x": {"type": "Nope"}})}
+    body = {"type": type_, "properties": properties}
+    found = faults(
+        {"resources": {"g": body}},
+        {"resource_registry": {MEMBER: "v1.2.yaml"}},
+        types=TYPES | GROUPS,
+        nesting=NestedTemplates(files),
+    )
+    assert ("resources.x.type", f"resources.g.properties.{at}<v1.2.yaml>.resources.x.type") in [
+        (one.inner_place, one.place) for one in found
+    ]
+
+
+@pytest.mark.parametrize("server", ["a", "a.example.org", "a<b>", "a[0]"])
+def test_findings_of_deployments_are_at_their_property_for_every_name_of_a_server(
+    server: str,
+) -> None:
+    body = {"type": DEPLOYMENTS, "properties": {"servers": {server: "x"}, "config": "c"}}
+    found = faults(
+        {"resources": {"g": body}},
+        {"resource_registry": {MEMBER: "Test::Thing"}},
+        types=TYPES | GROUPS,
+    )
+    places = [one.inner_place or one.place for one in found if "config" in one.reason]
+    assert places == ["resources.g.properties.config"]

@@ -95,6 +95,11 @@ def test_lines_are_quoted_with_a_caret() -> None:
     assert one.quote == "  web: {one: {type: x}}\n              ^"
 
 
+def test_a_place_that_names_a_file_has_the_position_of_its_resource() -> None:
+    (one,) = locate([Finding("resources.web.one<in.yaml>", "no", "")], {TEMPLATE: YAML})
+    assert (one.line, one.column) == (12, 9)
+
+
 def test_long_lines_are_shortened_around_the_column() -> None:
     text = json.dumps({"x" * 1_000: 1, "a": {"b\t": 1}, "y" * 1_000: 2})
     (one,) = locate([Finding("a.b\t", "no", "")], {TEMPLATE: text})
