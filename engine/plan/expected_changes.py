@@ -236,24 +236,28 @@ class ExpectedHook:
     certain: bool
 
 
+NO_HOOKS: Mapping[str, Sequence[ExpectedHook]] = {}
+
+
 def expected_hooks(
     planned: Plan,
     operations: Mapping[int, tuple[Operation | None, bool]],
     inside: Mapping[str, Sequence[ExpectedHook]],
     possible: Sequence[PlannedNode] = (),
+    inside_possible: Mapping[str, Sequence[ExpectedHook]] = NO_HOOKS,
 ) -> list[ExpectedHook]:
     """Return the hooks in order; independent ones in the plan's order.
 
     operations: (operation, whether it is certain) by index of node. inside: hooks in nested stacks,
     by resource name. possible: nodes of resources whose condition is not known yet; their hooks are
-    uncertain, and come before deletes and the end of the stack's change.
+    uncertain, and come before deletes and the end of the stack's change. inside_possible: uncertain
+    hooks in their nested stacks.
     """
-    uncertain = [
-        hook
-        for node in possible
-        for phase in (Phase.PRE, Phase.POST)
-        for hook in _hooks_of_node(node, node.operation, False, phase)
-    ]
+    uncertain = list[ExpectedHook]()
+    for node in possible:
+        uncertain += _hooks_of_node(node, node.operation, False, Phase.PRE)
+        uncertain += _inside(node, inside_possible.get(node.name, ()))
+        uncertain += _hooks_of_node(node, node.operation, False, Phase.POST)
     order = sort_topologically({index: node.after for index, node in enumerate(planned.nodes)})
     left, found = dict(inside), list[ExpectedHook]()
     for index in order:
@@ -263,12 +267,14 @@ def expected_hooks(
             uncertain = []
         found += _hooks_of_node(node, operation, certain, Phase.PRE)
         if operation is not None:
-            found += [
-                replace(one, path="/".join(filter(None, (node.name, one.path))))
-                for one in left.pop(node.name, ())
-            ]
+            found += _inside(node, left.pop(node.name, ()))
             found += _hooks_of_node(node, operation, certain, Phase.POST)
     return found + uncertain
+
+
+def _inside(node: PlannedNode, hooks: Sequence[ExpectedHook]) -> list[ExpectedHook]:
+    """Return the hooks of the nested stack of a node, with their paths from the node's stack."""
+    return [replace(one, path="/".join(filter(None, (node.name, one.path)))) for one in hooks]
 
 
 def _hooks_of_node(

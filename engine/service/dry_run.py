@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
-from engine.errors import Conflict, Findings
+from engine.errors import Conflict, Findings, Invalid, LimitReached
 from engine.hooks.rule_patterns import cleared_inside
 from engine.hot.definition.stack import PER_STACK, ResourceDefinition, StackDefinition
 from engine.hot.evaluation.stack_outputs import StackOutputs
@@ -267,8 +267,14 @@ class DryRun:
         nested: dict[str, Preview] = {}
         replaced: dict[str, Preview] = {}
         parsed = None
+        if_enabled: dict[str, Preview] = {}
         for one in shown:
             child, preview = found.get(one.physical_id or ""), None
+            if one.name in definition.undecided_parameters:
+                parsed = parsed or self._parsed_request(desired, target)
+                owner = _Owner(desired, target, one, previewer, parsed)
+                if (inside := await self._preview_possible(conn, owner, child)) is not None:
+                    if_enabled[one.name] = inside
             if (
                 one.kind not in ("unchanged", "deleted")
                 and one.name in definition.resources
@@ -286,10 +292,12 @@ class DryRun:
                 replaced[one.name] = await self._preview_other(conn, target, old, child)
             elif child is not None and preview is None:
                 preview = await self._preview_other(conn, target, one, child)
+            if preview is None and one.name in definition.undecided_parameters:
+                preview = if_enabled.get(one.name)
             if preview is not None:
                 nested[one.name] = preview
         types = blueprint.template.resources
-        whole = replace(previewer.preview(nested, replaced), warnings=warnings)
+        whole = replace(previewer.preview(nested, replaced, if_enabled), warnings=warnings)
         named = [
             replace(
                 one,
@@ -306,6 +314,17 @@ class DryRun:
             for one in whole.leftovers
         ]
         return _with_stack(replace(whole, resources=named, leftovers=leftovers), target)
+
+    async def _preview_possible(
+        self, conn: Connection, owner: "_Owner", child: NestedStackName | None
+    ) -> Preview | None:
+        """The preview of the nested stack of a resource whose condition is not known yet, if it
+        holds; None if its template has errors, which count only then."""
+        try:
+            preview = await self._preview_nested(conn, owner, child)
+        except (Invalid, LimitReached):
+            return None
+        return preview and uncertain_preview(preview)
 
     async def _preview_nested(
         self, conn: Connection, owner: "_Owner", child: NestedStackName | None
@@ -365,14 +384,17 @@ class DryRun:
     ) -> Blueprint:
         """command, unknown: see `_command`."""
         desired, name = owner.desired, owner.resource.name
-        wanted = desired.blueprint.definition.resources[name]
-        resource = OwningResource(
-            name,
-            DeletionPolicy(wanted.deletion_policy),
-            wanted.metadata if is_static(wanted.metadata) else {},
-            wanted.update_policy or {} if is_static(wanted.update_policy) else {},
-            owner.secret,
-        )
+        wanted = desired.blueprint.definition.resources.get(name)
+        if wanted is None:  # its condition is not known yet
+            resource = OwningResource(name, DeletionPolicy.DELETE, {}, {}, frozenset())
+        else:
+            resource = OwningResource(
+                name,
+                DeletionPolicy(wanted.deletion_policy),
+                wanted.metadata if is_static(wanted.metadata) else {},
+                wanted.update_policy or {} if is_static(wanted.update_policy) else {},
+                owner.secret,
+            )
         if target.stack_id is None:
             unknown |= PER_STACK
         breakpoints = desired.nested_context().nested_breakpoints
@@ -394,13 +416,16 @@ class DryRun:
     ) -> tuple[ReconcileNested | None, frozenset[str]]:
         """What the type requests, and the names of parameters whose values are not known; None: the
         resources of the nested stack are not known."""
-        nested = owner.desired.blueprint.definition.nested.get(owner.resource.name)
+        definition = owner.desired.blueprint.definition
+        if (parameters := definition.undecided_parameters.get(owner.resource.name)) is not None:
+            return ReconcileNested(None, {}), parameters
+        nested = definition.nested.get(owner.resource.name)
         if nested is not None:
             known = {key: value for key, value in owner.values.items() if value is not UNKNOWN}
             names = nested.kind.schema.properties.keys()
             possible = names if "" in owner.values else owner.values.keys()
             return ReconcileNested(None, known), frozenset(names & possible - known.keys())
-        wanted = owner.desired.blueprint.definition.resources[owner.resource.name]
+        wanted = definition.resources[owner.resource.name]
         call = _preview_call(wanted, owner.previewer, owner.resource, owner.stack)
         if call is None:
             return None, frozenset()

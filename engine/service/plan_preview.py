@@ -245,10 +245,14 @@ class PlanPreviewer:
         return [self._shown[name] for name in sorted(self._shown)]
 
     def preview(
-        self, nested: Mapping[str, Preview] = EMPTY, replaced: Mapping[str, Preview] = EMPTY
+        self,
+        nested: Mapping[str, Preview] = EMPTY,
+        replaced: Mapping[str, Preview] = EMPTY,
+        possible: Mapping[str, Preview] = EMPTY,
     ) -> Preview:
         """The preview; call `walk` first. nested: of nested stacks, by resource name. replaced: of
-        those of the resources that are replaced."""
+        those of the resources that are replaced. possible: of those of the resources whose
+        condition is not known yet, if it holds."""
         uncertain = {name for name, one in self._shown.items() if not one.certain}
         nested, replaced = (
             {
@@ -257,6 +261,9 @@ class PlanPreviewer:
             }
             for each in (nested, replaced)
         )
+        inside_possible = {
+            name: uncertain_preview(one).expected_hooks for name, one in possible.items()
+        }
         return Preview(
             [
                 replace(self._shown[name], nested=nested.get(name), replaced=replaced.get(name))
@@ -267,6 +274,7 @@ class PlanPreviewer:
                 self._operations,
                 {name: one.expected_hooks for name, one in nested.items()},
                 self._possible,
+                inside_possible,
             ),
             self._plan.out_of_date,
             self._plan.digest,

@@ -77,6 +77,66 @@ async def test_stops_at_resources_whose_condition_is_not_known_yet_are_uncertain
     assert (hook["path"], hook["point"]) == ("new/extra", "pre-create")
 
 
+async def test_stops_inside_of_a_nested_stack_whose_condition_is_not_known_yet_are_uncertain(
+    running: Program,
+) -> None:
+    """At every depth, also if the nested stack exists; errors inside count only if it holds."""
+    deep = {"heat_template_version": "2018-08-31", "resources": {"leaf": resource()}}
+    middle = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"value": {"type": "string", "default": "x"}},
+        "resources": {
+            "deep": {"type": "deep.yaml", "condition": HAS_EXTRA},
+            "mid": resource({"get_param": "value"}),
+        },
+    }
+    broken = {"heat_template_version": "2018-08-31", "resources": {"no": {"type": "Nope"}}}
+    outer = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"value": {"type": "string"}},
+        "resources": {
+            "sub": {
+                "type": "middle.yaml",
+                "condition": HAS_EXTRA,
+                "properties": {"value": {"get_param": "value"}},
+            },
+            "wrong": {"type": "broken.yaml", "condition": {"not": HAS_EXTRA}},
+        },
+    }
+    files = {
+        "outer.yaml": json.dumps(outer), "middle.yaml": json.dumps(middle),
+        "deep.yaml": json.dumps(deep), "broken.yaml": json.dumps(broken),
+    }  # fmt: skip
+
+    def stack(value: Json) -> Json:
+        return {"type": "outer.yaml", "properties": {"value": value}}
+
+    places = ("mid", "deep/leaf")
+    old = [{"at": f"old/sub/{one}", "on": ["pre-update", "pre-delete"]} for one in places]
+    new = [{"at": f"new/sub/{one}", "on": "pre-create"} for one in places]
+    before = {"a": resource("x"), "old": stack("x")}
+    await created(running, before, files=files, environment={"hooks": old})
+    late, changed = {"get_attr": ["a", "output"]}, resource("x")
+    changed["properties"]["client_name"] = "c"
+    wanted = {"a": changed, "old": stack(late), "new": stack(late)}
+    environment = {"hooks": old + new}
+    found = await preview_update(running, wanted, files=files, environment=environment)
+    stops = {f"{one['path']}:{one['point']}": one["certain"] for one in found["stops"]}
+    assert stops == dict.fromkeys(
+        [
+            "new/sub/mid:pre-create", "new/sub/deep/leaf:pre-create",
+            "old/sub/mid:pre-update", "old/sub/mid:pre-delete",
+            "old/sub/deep/leaf:pre-delete",
+        ],
+        False,
+    )  # fmt: skip
+    listed = {path: one["certain"] for path, one in by_path(found).items() if "/sub/" in path}
+    assert listed == {
+        "new/sub/mid": False, "new/sub/deep": False, "new/sub/deep/leaf": False,
+        "old/sub/mid": False, "old/sub/deep": False, "old/sub/deep/leaf": False,
+    }  # fmt: skip
+
+
 async def test_a_replaced_nested_stack_that_others_use_stays(running: Program) -> None:
     user = resource({"get_resource": "t"})
     await created(running, {"t": nested("x"), "user": user}, files=FILES)
