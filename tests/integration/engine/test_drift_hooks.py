@@ -534,7 +534,7 @@ async def test_secret_values_are_masked(run: Program) -> None:
 
 
 async def _check_masked(run: Program, things: Things) -> None:
-    parameters = {"size": {"type": "number", "default": 4711, "hidden": True}}
+    parameters = {"size": {"type": "number", "default": 47110815, "hidden": True}}
     resource = http_thing(things, {"get_param": "size"})  # type: ignore[arg-type]
     sent = {
         "stack_name": "s", "template": template({"a": resource}, parameters=parameters),
@@ -544,11 +544,11 @@ async def _check_masked(run: Program, things: Things) -> None:
     assert status == 201, answer
     assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
     (found,) = things.objects.values()
-    found["size"] = 4712
+    found["size"] = 47120815
     await observe(run)
     shown = await hook(run)
     assert shown["resource"]["changes"] == {"$.size": {"from": "******", "to": "******"}}
-    assert "4711" not in str(shown) and "4712" not in str(shown)
+    assert "47110815" not in str(shown) and "47120815" not in str(shown)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
