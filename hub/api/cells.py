@@ -1,6 +1,6 @@
 """The cell that serves a request: its database, with the services and access checks of it.
 
-A server with one database has one cell. With [cells], hub/program/cells.py connects several.
+A server with one database has one cell. With [cells], hub/program/cells connects several.
 """
 
 import asyncio

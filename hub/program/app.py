@@ -40,7 +40,7 @@ from hub.log import set_up_logging
 from hub.metrics_exchange import serve_own_metrics
 from hub.program.authenticator import make_oidc_client, open_authenticator
 from hub.program.cell_services import make_cell
-from hub.program.cells import running_cells
+from hub.program.cells.running import running_cells
 from hub.program.command_account import check_run_as
 from hub.program.database_opening import open_registered, open_replicas
 from hub.program.database_startup import DatabaseStartup, StartupStopped

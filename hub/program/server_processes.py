@@ -26,7 +26,7 @@ from hub.program.app import (
     send_ready,
     stop_when_closed,
 )
-from hub.program.cells import ROLES as CELL_ROLES
+from hub.program.cells.cell_connection import ROLES as CELL_ROLES
 from hub.program.process_slot import ProcessSlot, count_processes
 from hub.program.process_supervisor import ChildProcess, ProcessSupervisor, share_loaded_modules
 from hub.settings.settings import Settings

@@ -13,7 +13,7 @@ from engine.cells import highest_ranked
 from engine.store.access.tokens import NewToken
 from hub.auth.token_issuer import TokenRequest, issue
 from hub.program.app import ROLES, running
-from hub.program.cells import running_cells
+from hub.program.cells.running import running_cells
 from hub.settings.settings import Settings, load_settings
 from tests.support.keys import key_file
 from tests.support.ports import free_port

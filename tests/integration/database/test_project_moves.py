@@ -35,8 +35,7 @@ from hub.api import admission
 from hub.api.request_validation import read_body
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import ProjectMove, move_project
-from hub.program import cells as served_cells
-from hub.program.cells import ServedCells
+from hub.program.cells.project_moves import ProjectMoves
 from tests.support.admin_command import run_admin
 from tests.support.cells import (
     api_of,
@@ -238,18 +237,18 @@ async def test_a_project_that_has_returned_is_changed_before_its_cell_is_read_ag
     cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that knows only of the departure from the other cell reads where the project is."""
-    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    monkeypatch.setattr("hub.program.cells.project_moves.MAX_AGE", 0.0)
     await cells.http.create("done", {"web": resource()})
     assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
     await cells.move()
     await eventually(lambda: _creates(cells.http))
-    note = ServedCells._note_moves
+    note = ProjectMoves.note
 
-    async def note_other(self: ServedCells, name: str, conn: Connection) -> None:
+    async def note_other(self: ProjectMoves, name: str, conn: Connection) -> None:
         if name != "a":
             await note(self, name, conn)
 
-    monkeypatch.setattr(ServedCells, "_note_moves", note_other)
+    monkeypatch.setattr(ProjectMoves, "note", note_other)
     await cells.move("a")
     assert await _succeeds(cells.http)
     assert await _changes(cells.http) == 201

@@ -19,18 +19,18 @@ from channels.store.stream import current_cursor
 from channels.stream import parse_event_id
 from engine.errors import Conflict
 from engine.service.reads.stored_state import Reads
-from engine.store.connection import connect
+from engine.store.connection import Connection, connect
 from engine.store.fault_points import MOVE_POINTS, UNDO_POINT, InjectedFault, inject_fault
 from engine.store.maintenance import project_moves
 from engine.store.maintenance.moving_schemas import open_schema
 from engine.store.maintenance.project_moves import MoveRecord, read_state
+from engine.store.projects import usage
 from hub.api import cells as api_cells
 from hub.api.application import all_routes
 from hub.api.routes import Route
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
-from hub.program import cells as served_cells
-from hub.program import moving_readers
+from hub.program.cells import connected_cells, moving_readers
 from tests.integration.database.test_project_moves import (
     ARRIVED,
     IN_A,
@@ -87,7 +87,7 @@ async def cells(urls: list[str]) -> AsyncIterator[TwoCells]:
 def short_notice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """All processes read the moves for each response, so that none has to be waited for."""
     monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
-    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    monkeypatch.setattr("hub.program.cells.project_moves.MAX_AGE", 0.0)
     yield
 
 
@@ -159,8 +159,17 @@ async def read_everything(http: Http, values: dict[str, str]) -> dict[str, str]:
     return found
 
 
+@pytest.fixture
+def no_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The resources of a project are not counted: the next hour can begin during a test."""
+
+    async def count_none(conn: Connection) -> None: ...
+
+    monkeypatch.setattr(usage, "sample_resources", count_none)
+
+
 async def test_each_read_has_the_same_response_in_every_step(
-    cells: TwoCells, short_notice: None
+    no_samples: None, cells: TwoCells, short_notice: None
 ) -> None:
     values = await fill_all(cells)
     before = await read_everything(cells.http, values)
@@ -315,7 +324,7 @@ async def test_a_connection_that_hangs_delays_no_request_but_the_first(
         await read(other, "/stacks?global_tenant=true")
         for module, name in (
             (moving_readers, "OPEN_WAIT"), (moving_readers, "OPEN_TIMEOUT"),
-            (served_cells, "READ_TIMEOUT"),
+            (connected_cells, "READ_TIMEOUT"),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, 3600.0)
         for _ in range(2):
@@ -523,8 +532,8 @@ async def test_a_process_that_has_not_noticed_the_move_reads_the_rows_where_they
     async with running_receiver() as receiver, served(urls, receiver) as cells:
         await cells.http.create("done", {"web": resource()})
         assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
-        monkeypatch.setattr(served_cells, "RETRY_INTERVAL", 3600.0)
-        monkeypatch.setattr(served_cells, "MAX_AGE", 0.5)
+        monkeypatch.setattr("hub.program.cells.periodic_step.RETRY_INTERVAL", 3600.0)
+        monkeypatch.setattr("hub.program.cells.project_moves.MAX_AGE", 0.5)
         async with api_of(cells.databases) as stale:
             http = of_project(stale, IN_A)
             assert await names_of(http, "/stacks") == ["done"]

@@ -16,8 +16,7 @@ from hub.api.slack_answers import SlackAnswers
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
 from hub.cli.commands.token_creation import create_token
-from hub.program import cells as served_cells
-from hub.program.cells import ServedCells
+from hub.program.cells.served_cells import ServedCells
 from tests.integration.api.test_access import bearer
 from tests.integration.api.test_slack_answers import (
     ADA,
@@ -90,7 +89,7 @@ async def cells(
 ) -> AsyncIterator[SlackCells]:
     """ada: a token of every project. bob: one of the project in the cell a."""
     monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
-    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    monkeypatch.setattr("hub.program.cells.project_moves.MAX_AGE", 0.0)
     served: list[ServedCells] = []
 
     class Recorded(ServedCells):
@@ -98,7 +97,7 @@ async def cells(
             super().__init__(*args)
             served.append(self)
 
-    monkeypatch.setattr(served_cells, "ServedCells", Recorded)
+    monkeypatch.setattr("hub.program.cells.running.ServedCells", Recorded)
     ada, token = new_token("*", "ada")
     bob, _ = new_token(IN_A, "bob")
     users = [{"id": ADA, "user": str(ada.id)}, {"id": BOB, "user": str(bob.id)}]

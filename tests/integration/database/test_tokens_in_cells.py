@@ -35,8 +35,8 @@ from hub.checks.doctor import run_checks
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
 from hub.cli.commands.token_creation import create_token
-from hub.program import cells as served_cells
-from hub.program.cells import ServedCells
+from hub.program.cells.served_cells import ServedCells
+from hub.program.cells.token_sharing import TOKENS_TIMEOUT, TokenSharing
 from tests.integration.api.test_access import PASSWORD, basic, bearer
 from tests.support.cells import (
     api_of,
@@ -292,20 +292,20 @@ def no_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.Event().wait()
 
     monkeypatch.setattr(ServedCells, "keep_tokens_shared", wait)
-    monkeypatch.setattr(served_cells, "PROBE_INTERVAL", 0.05)
+    monkeypatch.setattr("hub.program.cells.cell_connection.PROBE_INTERVAL", 0.05)
 
 
 async def test_cells_that_become_available_at_the_same_time_are_compared(
     urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before they serve requests: a token that was revoked in one of them is not accepted."""
-    share, together, met = ServedCells._share_tokens, asyncio.Barrier(2), list[str]()
+    share, together, met = TokenSharing.compare, asyncio.Barrier(2), list[str]()
 
-    async def share_together(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
+    async def share_together(sharing: TokenSharing, *reachable: Cell) -> Sequence[str]:
         if reachable[-1].name not in met:
             met.append(reachable[-1].name)
             await together.wait()
-        return await share(cells, *reachable)
+        return await share(sharing, *reachable)
 
     record, token = new_token(EVERYWHERE)
     for url in urls[:2]:
@@ -316,7 +316,7 @@ async def test_cells_that_become_available_at_the_same_time_are_compared(
                 await tokens.revoke(conn, EVERYWHERE, record.id, "a test")
         finally:
             await conn.close()
-    monkeypatch.setattr(ServedCells, "_share_tokens", share_together)
+    monkeypatch.setattr(TokenSharing, "compare", share_together)
     async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
         cells = Cells(urls, http, {})
         sent = bearer(token or "")
@@ -337,17 +337,17 @@ async def test_a_cell_that_returns_knows_what_was_revoked_meanwhile(
     urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch, by_another_process: bool
 ) -> None:
     """After the tokens of the cells were read, and before the cell serves requests."""
-    share, served = ServedCells._share_tokens, list[ServedCells]()
+    share, served = TokenSharing.compare, list[TokenSharing]()
     revoke: list[Callable[[], Awaitable[None]]] = []
 
-    async def revoke_after(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
-        served.append(cells)
-        failed = await share(cells, *reachable)
-        if revoke and len(reachable) > len(cells.reachable()):
+    async def revoke_after(sharing: TokenSharing, *reachable: Cell) -> Sequence[str]:
+        served.append(sharing)
+        failed = await share(sharing, *reachable)
+        if revoke and len(reachable) > len(sharing.cells.reachable()):
             await revoke.pop()()
         return failed
 
-    monkeypatch.setattr(ServedCells, "_share_tokens", revoke_after)
+    monkeypatch.setattr(TokenSharing, "compare", revoke_after)
     root = await insert(urls[0], EVERYWHERE)
     async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
         cells = Cells(urls, http, root)
@@ -362,45 +362,45 @@ async def test_a_cell_that_returns_knows_what_was_revoked_meanwhile(
                 assert await cells.revoke(IN_A, token_id, "?everywhere=true") == 204
 
         revoke.append(revoke_eve)
-        served[0].states["b"].record(unavailable(["b"]))
+        served[0].cells.states["b"].record(unavailable(["b"]))
         await eventually(lambda: _is(200, cells, root, IN_B))
         assert not revoke
         assert await cells.call(eve, IN_B) == 401
 
 
-@pytest.mark.parametrize("limit", [served_cells.TOKENS_TIMEOUT, 0.0])
+@pytest.mark.parametrize("limit", [TOKENS_TIMEOUT, 0.0])
 async def test_a_cell_that_returns_waits_for_the_tokens_of_the_others(
     urls: list[str], no_sharing: None, monkeypatch: pytest.MonkeyPatch, limit: float
 ) -> None:
     """If one does not respond in time: for a limited time."""
-    share, served, late = ServedCells._share_tokens, list[ServedCells](), list[str]()
+    share, served, late = TokenSharing.compare, list[TokenSharing](), list[str]()
 
-    async def read_late(cells: ServedCells, *reachable: Cell) -> Sequence[str]:
-        served.append(cells)
-        if late and len(reachable) > len(cells.reachable()):
+    async def read_late(sharing: TokenSharing, *reachable: Cell) -> Sequence[str]:
+        served.append(sharing)
+        if late and len(reachable) > len(sharing.cells.reachable()):
             conn = await connect(urls[0])
             try:
                 async with conn.transaction():
                     await conn.execute("lock table token")
-                    failed = await share(cells, *reachable)
+                    failed = await share(sharing, *reachable)
             finally:
                 await conn.close()
             assert failed == [late.pop()]
             return failed
-        return await share(cells, *reachable)
+        return await share(sharing, *reachable)
 
-    monkeypatch.setattr(ServedCells, "_share_tokens", read_late)
-    monkeypatch.setattr(served_cells, "READ_TIMEOUT", 1.0)
+    monkeypatch.setattr(TokenSharing, "compare", read_late)
+    monkeypatch.setattr("hub.program.cells.connected_cells.READ_TIMEOUT", 1.0)
     root = await insert(urls[0], EVERYWHERE)
     async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
         cells = Cells(urls, http, root)
         token_id, eve = await cells.create(IN_A, "eve", everywhere=True)
         assert await cells.call(eve, IN_B) == 200
-        monkeypatch.setattr(served_cells, "TOKENS_TIMEOUT", limit)
-        served[0].states["b"].record(unavailable(["b"]))
-        late.append("a")
-        await revoke_in(urls[0], token_id)
+        monkeypatch.setattr("hub.program.cells.token_sharing.TOKENS_TIMEOUT", limit)
         with capture_logs() as logs:
+            served[0].cells.states["b"].record(unavailable(["b"]))
+            late.append("a")
+            await revoke_in(urls[0], token_id)
             await eventually(lambda: _is(200, cells, root, IN_B))
         assert not late
         assert await cells.call(eve, IN_B) == (401 if limit else 200)
@@ -412,7 +412,7 @@ async def test_a_cell_that_returns_waits_for_the_tokens_of_the_others(
 def no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """All processes read the moves for each response, so that none has to be waited for."""
     monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
-    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    monkeypatch.setattr("hub.program.cells.project_moves.MAX_AGE", 0.0)
 
 
 async def test_tokens_move_with_their_project(cells: Cells, no_notice: None) -> None:

@@ -12,7 +12,6 @@ import pytest_asyncio
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
-from hub.program import cells as served_cells
 from tests.support.cells import (
     api_of,
     cell,
@@ -130,7 +129,7 @@ async def test_a_project_moves_with_its_users(
     cells: KeystoneCells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(project_move, "NOTICE_TIME", 0.0)
-    monkeypatch.setattr(served_cells, "MAX_AGE", 0.0)
+    monkeypatch.setattr("hub.program.cells.project_moves.MAX_AGE", 0.0)
     member = await cells.token("member", cells.first)
     assert await cells.create(member, cells.first) == 201
     settings = cells_settings(cells.databases, cells.settings)

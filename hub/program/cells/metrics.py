@@ -1,0 +1,26 @@
+"""The metrics of a process that serves cells."""
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from hub.metrics import Metrics
+from hub.metrics_exchange import MetricsExchange, merge_labelled
+from hub.program.cells.connected_cells import ConnectedCells
+
+
+class CellsMetrics(Metrics):
+    """Those of the services of a cell have the label `cell`."""
+
+    def __init__(self, cells: ConnectedCells, exchange: MetricsExchange) -> None:
+        super().__init__(None, None, exchange)
+        self._cells = cells
+
+    def render_own(self) -> bytes:
+        up = CollectorRegistry()
+        gauge = Gauge("headgate_cell_up", "1 if the cell is available", ("cell",), registry=up)
+        texts: dict[str, bytes] = {}
+        for state in self._cells.states.values():
+            gauge.labels(state.name).set(state.available is not None)
+            if state.loops is not None:
+                texts[state.name] = state.loops.metrics.render_own()
+        own = super().render_own() + generate_latest(up)
+        return merge_labelled(texts, "cell", own)
