@@ -95,7 +95,7 @@ class CellConnector:
             state.tried.set()
             probing = asyncio.create_task(_probe(state, database.connector, returned))
             try:
-                await first_of(self._stop, stopped)
+                await wait_for_first(self._stop, stopped)
             finally:
                 probing.cancel()
                 state.disconnect()
@@ -174,7 +174,7 @@ async def _probe(
         probe.close()
 
 
-async def first_of(*events: asyncio.Event) -> None:
+async def wait_for_first(*events: asyncio.Event) -> None:
     """Wait until one of the events is set."""
     waiting = [asyncio.create_task(one.wait()) for one in events]
     try:

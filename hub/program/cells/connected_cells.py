@@ -90,7 +90,7 @@ def _in_cell(error: Exception, name: str) -> HeadgateError:
     )
 
 
-async def in_time(reading: Coroutine[object, object, T]) -> T | None:
+async def read_in_time(reading: Coroutine[object, object, T]) -> T | None:
     """What is read from a cell; None: it does not respond in time."""
     try:
         return await wait_for_result(reading, READ_TIMEOUT)

@@ -12,7 +12,7 @@ from engine.errors import Conflict, Unavailable
 from engine.store.projects import cells as store
 from engine.store.projects.cells import CellRecord
 from hub.api.cells import Cell, no_cell
-from hub.program.cells.connected_cells import ConnectedCells, in_time
+from hub.program.cells.connected_cells import ConnectedCells, read_in_time
 from hub.program.cells.periodic_step import RETRY_INTERVAL
 from hub.program.cells.project_moves import ProjectMoves
 
@@ -81,7 +81,7 @@ class PlacementAgreement:
                 return await store.read_cell(conn)
 
         cells = self._cells.reachable()
-        found = await asyncio.gather(*(in_time(read(one)) for one in cells))
+        found = await asyncio.gather(*(read_in_time(read(one)) for one in cells))
         records = {
             cell.name: one for cell, one in zip(cells, found, strict=True) if one is not None
         }

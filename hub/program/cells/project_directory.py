@@ -10,7 +10,7 @@ from engine.store.projects import cells as store
 from engine.words import MoveState
 from hub.api.cell_search import find_in_cells
 from hub.api.cells import Cell, ReadPlace, ReadPlaces, naming_cell, refuse_moving, unavailable
-from hub.program.cells.connected_cells import ConnectedCells, in_time
+from hub.program.cells.connected_cells import ConnectedCells, read_in_time
 from hub.program.cells.placement_agreement import PlacementAgreement
 from hub.program.cells.project_moves import MoveStates, ProjectMoves, version_of
 
@@ -83,8 +83,8 @@ class ProjectDirectory:
         for cell, noted in zip(reachable, await self.moves.refresh_all(reachable), strict=True):
             if noted is not None:
                 moves[cell.name] = noted
-        left = self._left(moves)
-        readers = await asyncio.gather(*(in_time(self._reader_of(*one)) for one in left))
+        left = self._between_cells(moves)
+        readers = await asyncio.gather(*(read_in_time(self._reader_of(*one)) for one in left))
         unread = {name for (name, _), one in zip(left, readers, strict=True) if one is None}
         return ReadPlaces(
             [*(one for one in reachable if one.name in moves), *filter(None, readers)],
@@ -92,7 +92,7 @@ class ProjectDirectory:
             [name for name in self._cells.states if name not in moves or name in unread],
         )
 
-    def _left(self, moves: Mapping[str, MoveStates]) -> Sequence[tuple[str, MoveRecord]]:
+    def _between_cells(self, moves: Mapping[str, MoveStates]) -> Sequence[tuple[str, MoveRecord]]:
         """The projects that are in no cell, because they have left one and are not in the other one
         yet: the names of the cells, and the moves. moves: by cell and project."""
         left: list[tuple[str, MoveRecord]] = []

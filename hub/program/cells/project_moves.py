@@ -13,7 +13,7 @@ from engine.store.maintenance import project_moves as store
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.words import MoveState
 from hub.api.cells import Cell
-from hub.program.cells.connected_cells import ConnectedCells, in_time
+from hub.program.cells.connected_cells import ConnectedCells, read_in_time
 
 #: Seconds after which the moves of a cell are read again before a response. A project leaves its
 #: cell later than this after its move was announced (hub/cli/commands/project_move.py).
@@ -64,7 +64,7 @@ class ProjectMoves:
         does not respond in time."""
         is_moving = bool(self.moving())
         return await asyncio.gather(
-            *(in_time(self.refresh(one.name, always=is_moving)) for one in cells)
+            *(read_in_time(self.refresh(one.name, always=is_moving)) for one in cells)
         )
 
     def states_of(self, project: str) -> MoveStates:

@@ -9,7 +9,7 @@ from engine.errors import HeadgateError
 from engine.tracing import Tracer
 from hub.api.cells import Cell, ReadPlace, ReadPlaces
 from hub.auth.oidc_client import OidcClient
-from hub.program.cells.cell_connection import CellConnector, first_of
+from hub.program.cells.cell_connection import CellConnector, wait_for_first
 from hub.program.cells.connected_cells import CellState, ConnectedCells
 from hub.program.cells.periodic_step import repeat
 from hub.program.cells.project_directory import ProjectDirectory
@@ -114,7 +114,7 @@ class ServedCells:
         with suppress(TimeoutError):
             async with asyncio.timeout(START_TIMEOUT):
                 for state in self.states.values():
-                    await first_of(state.tried, self._stop)
+                    await wait_for_first(state.tried, self._stop)
         for state in self.states.values():
             if state.error is not None and state.error.code in WRONG_SETTINGS:
                 raise state.error

@@ -12,7 +12,7 @@ from engine.store.access.token_copies import InCell, share_tokens
 from engine.store.access.tokens import MODE
 from engine.store.connection import Connection
 from hub.api.cells import Cell, unavailable
-from hub.program.cells.connected_cells import ConnectedCells, in_time
+from hub.program.cells.connected_cells import ConnectedCells, read_in_time
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -88,6 +88,6 @@ def _work_in(cell: Cell) -> InCell:
             async with cell.context.database.connection() as conn:
                 return await work(conn)
 
-        return await in_time(do_work())
+        return await read_in_time(do_work())
 
     return work_in_cell
