@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import orjson
 
@@ -76,6 +76,8 @@ class ApiConnection:
     #: The remedies in errors: without a response, and after one with the status 401.
     unreachable_remedy = "Check the URL, and that the server runs."
     credential_remedy = ""
+    #: The place of the URL, in the remedy for one with the wrong scheme.
+    url_place = "the URL"
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class ApiConnection:
         self._headers = (credentials or ClientCredentials()).headers()
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
+        self._has_responded = False
 
     async def __aenter__(self) -> Self:
         import aiohttp
@@ -160,11 +163,48 @@ class ApiConnection:
                 method, url, data=data, params=query, headers=headers, allow_redirects=False
             ) as response:
                 location = response.headers.get("Location", "")
-                return _Response(
+                result = _Response(
                     response.status, await response.read(), location, _error_headers(response)
                 )
         except _connection_errors() as error:
-            raise self._unreachable(error) from error
+            raise await self._no_response(error) from error
+        await self._check_scheme(url.raw_path, result)
+        self._has_responded = True
+        return result
+
+    async def _no_response(self, error: BaseException) -> UnreachableError:
+        from headgate.connection_errors import is_no_http
+
+        if not self._has_responded and is_no_http(error) and await self._expects_tls():
+            return self._wrong_scheme("https")
+        return self._unreachable(error)
+
+    async def _check_scheme(self, path: str, response: "_Response") -> None:
+        """Raises UnreachableError for a response that says that the URL must begin with https://.
+        path: of the request."""
+        if self._has_responded or not self.url.startswith("http://"):
+            return
+        # The server itself redirects to other paths, perhaps at the public URL of its proxy.
+        target = urlsplit(response.location)
+        if (target.scheme, target.path) == ("https", path) or (
+            response.status == 400
+            and _json_or_none(response.raw) is None
+            and await self._expects_tls()
+        ):
+            raise self._wrong_scheme("https")
+
+    async def _expects_tls(self) -> bool:
+        from headgate.connection_errors import uses_tls
+
+        url = urlsplit(self.url)
+        return url.scheme == "http" and await uses_tls(url.hostname or "", url.port or 80, CONNECT)
+
+    def _wrong_scheme(self, scheme: str) -> UnreachableError:
+        """scheme: the right one."""
+        right = f"{scheme}://{self.url.partition('://')[2]}"
+        uses = "expects TLS" if scheme == "https" else "does not use TLS"
+        reason = f"no response from {self.url}: the server {uses} there"
+        return UnreachableError(reason, f"Set {self.url_place} to {right}.")
 
     def _document(self, response: "_Response") -> Json:
         if response.status >= 400:
@@ -183,11 +223,29 @@ class ApiConnection:
         retry_after, request_id = response.error_headers
         return response_error(response.status, document, retry_after, remedy, request_id)
 
-    def _unreachable(self, error: BaseException) -> RequestError:
-        from headgate.connection_errors import describe
+    def _unreachable(self, error: BaseException) -> UnreachableError:
+        from headgate.connection_errors import (
+            TlsMistake,
+            authority_remedy,
+            describe,
+            may_have_arrived,
+            tls_mistake,
+        )
 
-        reason = f"no response from {self.url}: {describe(error)}"
-        return UnreachableError(reason, self.unreachable_remedy)
+        mistake = tls_mistake(error)
+        if mistake is TlsMistake.PLAIN_SERVER:
+            return self._wrong_scheme("http")
+        remedies = {
+            TlsMistake.AUTHORITY: authority_remedy(),
+            TlsMistake.NAME: f"Use a name of the certificate as the host in {self.url_place}, or"
+            " let the server present a certificate for this host.",
+            TlsMistake.TIME: "Renew the certificate of the server, or correct the clock of this"
+            " machine.",
+        }
+        remedy = remedies[mistake] if mistake else self.unreachable_remedy
+        result = UnreachableError(f"no response from {self.url}: {describe(error)}", remedy)
+        result.may_have_arrived = may_have_arrived(error)
+        return result
 
     @asynccontextmanager
     async def stream(

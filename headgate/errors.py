@@ -63,7 +63,12 @@ class RequestError(Exception):
 
 
 class UnreachableError(RequestError):
-    """The server did not respond, or it is not a Headgate server."""
+    """The server did not respond, or it is not a Headgate server.
+
+    may_have_arrived: whether the server may have received the request, and carried it out.
+    """
+
+    may_have_arrived = False
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(0, f"{reason}. {remedy}", document={"message": reason, "remedy": remedy})

@@ -69,8 +69,9 @@ def ask_with(
     try:
         return run_until_signal(run)
     except RequestError as error:
-        text = error_text(error, terminal=standard_error().is_terminal)
-        stop(text, ExitCode.ERROR, request_error(error))
+        more = client.addition_to(error)
+        text = error_text(error, terminal=standard_error().is_terminal, more=more)
+        stop(text, ExitCode.ERROR, request_error(error, more))
     except InputError as error:
         stop(str(error), ExitCode.ERROR, input_error(error))
     except EndedBySignal as end:
@@ -153,14 +154,19 @@ _BREAKPOINT = re.compile(r"^(hooks\.add|breakpoints)\[\d+\]")
 _ROUTE = re.compile(rf"GET \.\.\./({'|'.join(COMMANDS_OF_ROUTES)})(?![\w/])")
 
 
-def error_text(error: RequestError, *, terminal: bool) -> str:
+def error_text(error: RequestError, *, terminal: bool, more: str = "") -> str:
     """The message of a failed request, with commands and options in place of the requests and
-    fields that its remedy names; on a terminal with the URL of the page about its type."""
+    fields that its remedy names; on a terminal with the URL of the page about its type. more:
+    sentences after it."""
     text = _ROUTE.sub(lambda route: f"`headgate {COMMANDS_OF_ROUTES[route[1]]}`", str(error))
     for remedy, of_command_line in REMEDIES.items():
         text = text.replace(remedy, of_command_line)
-    text = "\n".join(_without_repetitions(text.split("\n")))
+    text = _with_sentences("\n".join(_without_repetitions(text.split("\n"))), more)
     return f"{text}\nSee {error.help}" if terminal and error.help else text
+
+
+def _with_sentences(text: str, more: str) -> str:
+    return f"{text.rstrip('.')}. {more}" if more else text
 
 
 def _without_repetitions(lines: Iterable[str]) -> Iterator[str]:
@@ -173,9 +179,11 @@ def _without_repetitions(lines: Iterable[str]) -> Iterator[str]:
         shown.add(sentence)
 
 
-def request_error(error: RequestError) -> dict[str, Json]:
-    """The keys of an error for programs: those of the response, and its status, title and ID."""
+def request_error(error: RequestError, more: str = "") -> dict[str, Json]:
+    """The keys of an error for programs: those of the response, and its status, title and ID. more:
+    sentences after its message."""
     document: dict[str, Json] = {"message": str(error), **error.document}
+    document["message"] = _with_sentences(str(document["message"]), more)
     if isinstance(error, UnreachableError):
         document |= {"type": "ServerUnreachable", "title": "Server Unreachable"}
     if error.status in set(HTTPStatus):

@@ -32,12 +32,14 @@ class CommandSource:
         from hub.cli.empty_values import refuse_empty_values
         from hub.cli.examples import add_examples
         from hub.cli.help_texts import use_plain_help
+        from hub.cli.malformed_pairs import refuse_malformed_pairs
 
         command: Command = typer.main.get_group(import_module(self.module).app)
         if not self.is_app:
             command = command.commands[name]  # type: ignore[attr-defined] # it is a group
         command.name = name
         use_plain_help(command)
+        refuse_malformed_pairs(command)
         refuse_empty_values(command)
         add_examples(command, name)
         return command

@@ -11,7 +11,7 @@ from tests.support.terminal import terminal
 def test_a_command_that_waits_draws_a_live_tree_on_a_terminal(server: ServerProcess) -> None:
     create = ("stack", "create", "drawn-waiting", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
     with terminal(*create, server=server, columns=120) as user:
-        user.read_until("waits at pre-create")
+        user.read_until("To approve it: headgate hook continue drawn-waiting:app")
         assert "waiting for approval (1)" in user.screen and "1 of 2 nodes done" in user.screen
         headgate(server, "hook", "continue", "drawn-waiting:app")
         last = user.wait().rpartition("nodes done")[2]
@@ -33,6 +33,12 @@ def test_a_command_that_waits_in_a_pipe_prints_changes_to_standard_error(
             "1 of 2 nodes done"
         )
         assert json.loads(line) == {"progress": {"message": message}}
+        hints = [json.loads(waiting.stderr.readline())["progress"]["message"] for _ in range(3)]
+        assert hints == [
+            "Who may answer: anyone",
+            "To see what changes: headgate hook show piped:app",
+            "To approve it: headgate hook continue piped:app",
+        ]
         headgate(server, "hook", "continue", "piped:app")
         result, _ = waiting.communicate(timeout=120)
     assert waiting.returncode == 0 and json.loads(result)["stack_status"] == "CREATE_COMPLETE"

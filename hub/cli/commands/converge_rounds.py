@@ -35,7 +35,7 @@ async def run_rounds(
     shown = 1
     while outcome.code == ExitCode.COMPLETE:
         try:
-            async with libraries.asyncio.timeout_at(end):
+            async with libraries.asyncio.timeout_at(end), client.waiting():
                 found = await _until_next(client, stack, shown)
         except TimeoutError:
             return replace(outcome, code=ExitCode.TIMED_OUT, message=EXPIRED)
@@ -57,8 +57,8 @@ async def run_rounds(
 async def _until_next(client: ApiClient, stack: Json, number: int) -> Json:
     """The converge when it has ended, or when a round after this one has started; None: another
     change of the stack has begun."""
-    client.interruption = (
-        "interrupted; the converge continues on the server. `headgate stack drift"
+    client.continuation = (
+        "the converge continues on the server. `headgate stack drift"
         f" {quote(stack['stack_name'])}` shows its state"
     )
     polls = 0

@@ -82,7 +82,7 @@ def _label(node: Json, others: Sequence[str]) -> "Text":
     text = assemble_text(
         (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
         output.label(node["path"]),
-        (f"  {node['operation']} {state}", "dim"),
+        (f"  {node['operation']} {output.node_state(node)}", "dim"),
     )
     if node["breakpoints"]:
         text.append(f"  breaks at {', '.join(node['breakpoints'])}", "yellow")
@@ -122,7 +122,8 @@ def render_dot(name: str, graph: Mapping[str, Json]) -> str:
     """The graph in Graphviz format."""
     lines = [f"digraph {_quote(name)} {{", "  rankdir=LR;", "  node [shape=box, style=filled];"]
     for node in graph["nodes"]:
-        label = f"{output.label(node['resource_name'])}\n{node['operation']} {node['state']}"
+        state = output.node_state(node)
+        label = f"{output.label(node['resource_name'])}\n{node['operation']} {state}"
         color = COLOR.get(node["state"], "white")
         lines.append(f"  {node['id']} [label={_quote(label)}, fillcolor={color}];")
     lines += [f"  {first} -> {then};" for first, then in graph["edges"]]

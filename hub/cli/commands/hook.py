@@ -436,8 +436,8 @@ def _answer_all(
         answered: list[Json] = []
         for hook in hooks:
             answered.append(await _signal(client, hook, body))
-            client.interruption = (
-                f"interrupted after {len(answered)} of {format_count(len(hooks), 'answer')};"
+            client.continuation = (
+                f"{len(answered)} of {format_count(len(hooks), 'answer')} were sent."
                 " `headgate hook list` shows the hooks that still wait"
             )
         return answered
@@ -504,7 +504,7 @@ def _read_pairs(pairs: list[str], option: str) -> dict[str, Json]:
     try:
         return yaml_values(pairs, option)
     except InputError as error:
-        stop(str(error), ExitCode.ERROR)
+        stop(str(error), ExitCode.USAGE)
 
 
 async def find(client: ApiClient, which: str) -> Json:

@@ -77,9 +77,7 @@ def import_body(pairs: Sequence[str], given: Sequence[str]) -> dict[str, Json]:
 def _files(given: Sequence[str]) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for text in given:
-        physical_id, equals, path = text.rpartition("=")
-        if not equals or not physical_id or not path:
-            raise typer.BadParameter(f'--properties "{text}": write it as ID=FILE')
+        physical_id, _, path = text.rpartition("=")
         files[physical_id] = Path(path)
     return files
 

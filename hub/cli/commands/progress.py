@@ -14,7 +14,9 @@ from hub.cli.commands.watch import MAX_SHARE, TICK, WatchedStack
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
 from hub.cli.messages import report_progress
 from hub.cli.printing.consoles import standard_error
-from hub.cli.printing.output import label
+from hub.cli.printing.output import answer_hints, label, may_answer
+from hub.cli.printing.renderables import group, styled_text
+from hub.cli.printing.tables import plain
 
 #: Seconds between lines, and before the first one.
 LINE_SECONDS = 5.0
@@ -45,7 +47,8 @@ async def _draw(client: ApiClient, stack_id: str) -> None:
             began = loop.time()
             state = await _read(client, stack_id)
             if state is not None:
-                live.update(state.render(datetime.now(UTC)), refresh=True)
+                hints = (styled_text(plain(hint), "dim") for hint in progress_hints(state))
+                live.update(group(state.render(datetime.now(UTC)), *hints), refresh=True)
             await libraries.asyncio.sleep(max(TICK, (loop.time() - began) / MAX_SHARE))
 
 
@@ -56,6 +59,8 @@ async def _print_lines(client: ApiClient, stack_id: str) -> None:
         state = await _read(client, stack_id)
         if state is not None and (line := progress_line(state)) != shown:
             report_progress(line)
+            for hint in progress_hints(state):
+                report_progress(hint)
             shown = line
 
 
@@ -70,6 +75,14 @@ async def _read(client: ApiClient, stack_id: str) -> WatchedStack | None:
     state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
     state.hooks = {state.place(hook["path"]): hook for hook in hooks}
     return state
+
+
+def progress_hints(state: WatchedStack) -> list[str]:
+    """Who may answer the waiting hooks, and the commands for it, a line each. Pure."""
+    hooks = [*state.hooks.values()]
+    if len(hooks) != 1:
+        return [*answer_hints(hooks)]
+    return [f"Who may answer: {may_answer(hooks[0])}", *answer_hints(hooks)]
 
 
 def progress_line(state: WatchedStack) -> str:

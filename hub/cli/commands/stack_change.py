@@ -9,7 +9,7 @@ import typer
 
 from engine.back_off import BackOff
 from headgate.connection import url_path
-from headgate.errors import RequestError
+from headgate.errors import RequestError, UnreachableError
 from hub.cli import libraries
 from hub.cli.connection.client import (
     ApiClient,
@@ -20,7 +20,7 @@ from hub.cli.connection.client import (
 )
 from hub.cli.context import ask, print_result
 from hub.cli.exit_codes import ExitCode, of_status
-from hub.cli.messages import complain
+from hub.cli.messages import complain, stop
 from hub.cli.options import ServerOptions, WaitOptions
 from hub.cli.printing import output
 from hub.cli.printing.formats import ResultFormat
@@ -28,6 +28,7 @@ from hub.cli.printing.formats import ResultFormat
 Json = Any
 #: Seconds between reads of the status: short at first, because small stacks end soon.
 POLLS = BackOff(0.05, 1.0)
+EXPIRED = "--timeout has expired; the action continues on the server"
 #: Actions that end any other action as failed.
 OVERRIDING = ("DELETE", "ROLLBACK")
 #: Actions that a newer one of any of these kinds continues.
@@ -80,28 +81,43 @@ async def wait_for_action(
     client: ApiClient, stack_id: str, action: str, wait: WaitOptions
 ) -> Outcome:
     """The stack now, or when the action ends, or when the timeout expires."""
+    if action:
+        client.continuation = continuing_action({"id": stack_id}, action)
     if not wait.any:
         stack, _ = await _read_result(client, stack_id, action)
         return Outcome(stack, ExitCode.COMPLETE)
+    async with client.waiting():
+        outcome = await _wait(client, stack_id, action, wait)
+        if outcome is not None:
+            stack, hooks = await _read_result(client, stack_id, action)
+            return replace(outcome, stack=stack, hooks=hooks)
     try:
-        from hub.cli.commands.progress import shown_progress
+        stack, hooks = await _read_result(client, stack_id, action)
+    except UnreachableError as error:
+        text = f"--timeout has expired: {error.reason}. {client.addition_to(error)}"
+        stop(text, ExitCode.TIMED_OUT)
+    return Outcome(stack, ExitCode.TIMED_OUT, EXPIRED, hooks)
 
+
+async def _wait(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome | None:
+    """None: the timeout has expired."""
+    from hub.cli.commands.progress import shown_progress
+
+    try:
         async with libraries.asyncio.timeout(wait.timeout), shown_progress(client, stack_id):
-            outcome = await _poll(client, stack_id, action, wait)
+            return await _poll(client, stack_id, action, wait)
     except TimeoutError:
-        message = "--timeout has expired; the action continues on the server"
-        outcome = Outcome(None, ExitCode.TIMED_OUT, message)
-    stack, hooks = await _read_result(client, stack_id, action)
-    return replace(outcome, stack=stack, hooks=hooks)
+        return None
 
 
 async def _poll(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome:
     polls = 0
     while True:
         stack = await _read_stack(client, stack_id, action, outputs=False)
-        client.interruption = interrupted_wait(stack, action)
+        client.continuation = continuing_action(stack, action)
         outcome = end_of_action(stack, action)
         if outcome is not None:
+            client.continuation = ended_action(stack, action)
             return outcome
         if wait.until_waiting and await _only_hooks_left(client, stack):
             return Outcome(stack, ExitCode.WAITING)
@@ -126,13 +142,19 @@ async def _read_stack(client: ApiClient, stack_id: str, action: str, outputs: bo
         raise
 
 
-def interrupted_wait(stack: Mapping[str, Json], action: str) -> str:
-    """The message of a command that is interrupted while it waits for an action. Pure."""
+def continuing_action(stack: Mapping[str, Json], action: str) -> str:
+    """What the server does if the command ends while it waits for an action. Pure."""
     name = quote(stack.get("stack_name") or stack["id"])
     return (
-        f"interrupted; the {action.lower()} continues on the server. `headgate watch {name}`"
+        f"the {action.lower()} continues on the server. `headgate watch {name}`"
         f" follows it, `headgate stack stop {name}` stops it"
     )
+
+
+def ended_action(stack: Mapping[str, Json], action: str) -> str:
+    """What to say if the command ends before it has printed the result. Pure."""
+    name = quote(stack.get("stack_name") or stack["id"])
+    return f"the {action.lower()} has ended. `headgate stack show {name}` shows its result"
 
 
 def end_of_action(stack: Mapping[str, Json], action: str) -> Outcome | None:

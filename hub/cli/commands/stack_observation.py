@@ -20,12 +20,14 @@ async def request_observation(client: ApiClient, stack: Json) -> None:
 
 async def wait_until_observed(client: ApiClient, stack: Json) -> Json:
     """The drift when no requested observation is under way. The caller limits the time."""
-    client.interruption = (
-        "interrupted; the observation continues on the server. `headgate stack drift"
+    client.continuation = (
+        "the observation continues on the server. `headgate stack drift"
         f" {quote(stack['stack_name'])}` shows its result"
     )
     polls = 0
-    while (drift := await read_drift(client, stack))["observing"]:
-        polls += 1
-        await libraries.asyncio.sleep(POLLS.ceiling(polls))
+    async with client.waiting():
+        while (drift := await read_drift(client, stack))["observing"]:
+            polls += 1
+            await libraries.asyncio.sleep(POLLS.ceiling(polls))
+    client.continuation = ""
     return drift

@@ -15,6 +15,7 @@ from headgate.connection import StreamedEvent
 from headgate.errors import RequestError
 from hub.cli import libraries
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
+from hub.cli.connection.outage import Outage
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import note
 from hub.cli.printing import output, tables
@@ -167,7 +168,7 @@ def _node(node: Json, hook: Json | None, now: datetime) -> "Text":
     if hook is not None and state == "parked":
         text.append_text(_waiting_text("", hook, now))
     elif state in ("running", "parked"):
-        text.append(f"  {node['phase']}", "cyan")
+        text.append(f"  {output.node_state(node)}", "cyan")
     if node["reason"]:
         text.append(f"  {tables.plain(node['reason'])}", "dim")
     return text
@@ -189,44 +190,41 @@ def format_countdown(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}"
 
 
-#: Seconds between attempts to reconnect; the maximum number of consecutive attempts.
-RETRY_SECONDS, MAX_RETRIES = 1.0, 30
 #: Seconds between updates of the view; the maximum share of the time for reading the graph.
 TICK, MAX_SHARE = 0.25, 0.25
-DISCONNECTED = "connection lost; reconnecting"
+#: Seconds between two connections to the stream, if the server ends it regularly.
+RECONNECT_SECONDS = 1.0
 
 
 @dataclass(slots=True)
 class _Position:
-    """The ID of the last event read, and the consecutive failures to connect."""
+    """The ID of the last event read, and the time without a connection."""
 
+    outage: Outage
     last: str = ""
-    failures: int = 0
 
 
 async def watch(client: ApiClient, name: str, as_json: bool) -> ExitCode:
     """Show the stack until its action ends; return the exit code."""
     stack = await find_stack(client, name)
-    client.interruption = (
-        "interrupted; the action continues on the server. `headgate watch"
+    client.continuation = (
+        "the action continues on the server. `headgate watch"
         f" {quote(stack['stack_name'])}` follows it again"
     )
     view: _LineView | _LiveView = (
         _LiveView() if standard_output().is_terminal and not as_json else _LineView(as_json)
     )
     with view.display():
-        position = _Position()
+        position = _Position(Outage(view.report))
         while True:
             try:
                 code = await _once(client, stack, position, view)
-                if code is not None:
-                    return code
             except RequestError as error:
-                if error.status or position.failures >= MAX_RETRIES:
-                    raise
-                view.show_disconnected(position.failures == 0)
-                position.failures += 1
-            await libraries.asyncio.sleep(RETRY_SECONDS)
+                await position.outage.endure(error)
+                continue
+            if code is not None:
+                return code
+            await libraries.asyncio.sleep(RECONNECT_SECONDS)
 
 
 async def _once(
@@ -239,7 +237,7 @@ async def _once(
         state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
         hooks = await list_waiting_hooks(client, stack["id"])
         state.hooks = {state.place(hook["path"]): hook for hook in hooks}
-        position.failures = 0
+        position.outage.end()
         view.begin(state)
         if state.exit_code is None:
             await _follow(client, stack, events, state, position, view)
@@ -325,9 +323,8 @@ class _LineView:
     def end(self, state: WatchedStack) -> None:
         """The last event is already printed."""
 
-    def show_disconnected(self, first: bool) -> None:
-        if first:
-            note(DISCONNECTED)
+    def report(self, text: str) -> None:
+        note(text)
 
 
 class _LiveView:
@@ -357,32 +354,31 @@ class _LiveView:
     def end(self, state: WatchedStack) -> None:
         self.draw(state)
 
-    def show_disconnected(self, first: bool) -> None:
+    def report(self, text: str) -> None:
+        """Below the tree, until it is read again."""
         if self._shown is not None:
-            self._shown.note = DISCONNECTED
+            self._shown.note = text
             self.draw(self._shown)
 
 
 async def follow(client: ApiClient, name: str, as_json: bool) -> None:
     """Print new events of a stack until interrupted."""
     stack = await find_stack(client, name)
-    client.interruption = (
-        "interrupted; the server keeps all events. `headgate events"
-        f" {quote(stack['stack_name'])}` lists them"
+    client.continuation = (
+        f"the server keeps all events. `headgate events {quote(stack['stack_name'])}` lists them"
     )
-    position = _Position()
+    position = _Position(Outage())
     while True:
         try:
             async with client.stream(query={"stack": stack["id"]}, last=position.last) as events:
-                position.failures = 0
+                position.outage.end()
                 async for event in events:
                     position.last = event.id
                     print_event(event.document, as_json)
         except RequestError as error:
-            if error.status or position.failures >= MAX_RETRIES:
-                raise
-            position.failures += 1
-        await libraries.asyncio.sleep(RETRY_SECONDS)
+            await position.outage.endure(error)
+        else:
+            await libraries.asyncio.sleep(RECONNECT_SECONDS)
 
 
 def print_event(document: Json, as_json: bool) -> None:

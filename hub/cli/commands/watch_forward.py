@@ -16,8 +16,9 @@ from headgate import signatures
 from headgate.connection import StreamedEvent, url_path
 from headgate.errors import RequestError
 from headgate.listener.notification import WAITING
-from hub.cli.commands.watch import MAX_RETRIES, RETRY_SECONDS, print_line
+from hub.cli.commands.watch import RECONNECT_SECONDS, print_line
 from hub.cli.connection.client import ApiClient, find_stack
+from hub.cli.connection.outage import Outage
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import stop
 from hub.cli.printing import output
@@ -26,6 +27,8 @@ Json = Any
 CONTENT_TYPE = "application/cloudevents+json"
 #: Seconds for a response; the number of attempts for each event.
 TIMEOUT, MAX_ATTEMPTS = 60.0, 3
+#: Seconds between these.
+ATTEMPT_SECONDS = 1.0
 
 
 def check_target(target: str, secret: str) -> None:
@@ -46,23 +49,22 @@ async def forward(client: ApiClient, target: str, name: str | None, secret: str)
     """Forward new events, one after the other, until interrupted. name: of a stack; None: all.
     secret: signs the requests, if there is one."""
     query = {"stack": (await find_stack(client, name))["id"]} if name else {}
-    client.interruption = "interrupted; later events are not forwarded"
+    client.continuation = "later events are not forwarded"
     timeout = aiohttp.ClientTimeout(total=TIMEOUT)
-    last, failures = "", 0
+    last, outage = "", Outage()
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             try:
                 async with client.stream(query=query, last=last) as events:
-                    failures = 0
+                    outage.end()
                     print_line(f"forwarding events to {target}")
                     async for event in events:
                         await _forward_event(client, session, target, secret, event)
                         last = event.id
             except RequestError as error:
-                if error.status or failures >= MAX_RETRIES:
-                    raise
-                failures += 1
-            await asyncio.sleep(RETRY_SECONDS)
+                await outage.endure(error)
+            else:
+                await asyncio.sleep(RECONNECT_SECONDS)
 
 
 async def _forward_event(
@@ -85,7 +87,7 @@ async def _forward_event(
                 await _answer(client, event.document, body)
                 break
         if attempt < MAX_ATTEMPTS:
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(ATTEMPT_SECONDS)
     print_line(f"{line}  -> {result}")
 
 

@@ -2,18 +2,19 @@
 objects by a prefix of their ID."""
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from typing import Any
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from headgate.connection import PAGE_SIZE, ApiConnection, Query, url_path
-from headgate.errors import RequestError
+from headgate.errors import RequestError, UnreachableError
+
+if TYPE_CHECKING:
+    from hub.cli.connection.outage import Outage
 
 Json = Any
-#: The message of a command that was interrupted after it had sent a request.
-INTERRUPTED_CHANGE = (
-    "interrupted; the server may have carried out the request. Check before you repeat it"
-)
+#: What is to be said of a request that the server may have received.
+MAYBE_DONE = "the server may have carried out the request. Check before you repeat it"
 #: Characters of a complete ID.
 ID_LENGTH = 36
 #: The beginning of an ID that is long enough to be looked for.
@@ -27,12 +28,43 @@ _PREFIX = re.compile(
 class ApiClient(ApiConnection):
     """An async context manager for one server and project.
 
-    interruption: the message of a command that is interrupted now: what continues on the server.
+    continuation: what the server does, or may have done, if the command ends now, and the command
+    that follows it; empty: nothing. Messages about an interruption and about errors end with it.
     """
 
     unreachable_remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
     credential_remedy = "Log in with `headgate login`, or set HEADGATE_TOKEN to a token."
-    interruption = "interrupted"
+    url_place = "--url, HEADGATE_URL or the URL of the context"
+    continuation = ""
+    _maybe_done = False
+    _outage: "Outage | None" = None
+
+    @property
+    def interruption(self) -> str:
+        """The message of a command that is interrupted now."""
+        text = self.continuation or (MAYBE_DONE if self._maybe_done else "")
+        return f"interrupted; {text}" if text else "interrupted"
+
+    def addition_to(self, error: RequestError) -> str:
+        """The sentences about what the server does in spite of an error that ends the command. It
+        does nothing for an object that does not exist."""
+        if error.status == 404:
+            return ""
+        text = self.continuation
+        if not text and self._maybe_done and isinstance(error, UnreachableError):
+            text = MAYBE_DONE if error.may_have_arrived else ""
+        return f"{text[0].upper()}{text[1:]}." if text else ""
+
+    @asynccontextmanager
+    async def waiting(self) -> "AsyncGenerator[None, None]":
+        """In the block, requests that read are repeated while the server does not respond."""
+        from hub.cli.connection.outage import Outage
+
+        before, self._outage = self._outage, Outage()
+        try:
+            yield
+        finally:
+            self._outage = before
 
     async def call(
         self,
@@ -43,9 +75,18 @@ class ApiClient(ApiConnection):
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
-        if method != "GET":
-            self.interruption = INTERRUPTED_CHANGE
-        return await super().call(method, path, body=body, query=query, headers=headers)
+        self._maybe_done = self._maybe_done or method != "GET"
+        while True:
+            try:
+                result = await super().call(method, path, body=body, query=query, headers=headers)
+            except RequestError as error:
+                if self._outage is None or method != "GET":
+                    raise
+                await self._outage.endure(error)
+            else:
+                if self._outage is not None:
+                    self._outage.end()
+                return result
 
 
 async def call_stack(

@@ -85,18 +85,18 @@ def merge_files(files: Mapping[str, str], more: Mapping[str, str]) -> dict[str, 
 
 
 def parameters(pairs: Sequence[str], files: Sequence[str] = ()) -> dict[str, Json]:
-    """pairs: ``key=value``. files: ``key=path`` for values from files. Raises InputError."""
-    values = dict(_pair(pair, "parameter", "key=value") for pair in pairs)
-    paths = dict(_pair(pair, "parameter file", "key=path") for pair in files)
+    """pairs: ``key=value``. files: ``key=path`` for values from files. Raises InputError for a
+    file, and typer's usage error."""
+    values = dict(_pair(pair) for pair in pairs)
+    paths = dict(_pair(pair) for pair in files)
     if twice := sorted(values.keys() & paths.keys()):
-        raise InputError(f"parameter {twice[0]}: use either a value or a file")
+        raise typer.BadParameter(f"parameter {twice[0]}: use either a value or a file")
     return values | {key: read_text(Path(path)) for key, path in paths.items()}
 
 
-def _pair(pair: str, option: str, form: str) -> tuple[str, str]:
-    key, equals, value = pair.partition("=")
-    if not equals or not key:
-        raise InputError(f'{option} "{pair}": write it as {form}')
+def _pair(pair: str) -> tuple[str, str]:
+    """See hub/cli/malformed_pairs.py, which refuses other texts."""
+    key, _, value = pair.partition("=")
     return key, value
 
 
@@ -107,7 +107,7 @@ def yaml_values(pairs: Sequence[str], option: str) -> dict[str, Json]:
 
     values: dict[str, Json] = {}
     for pair in pairs:
-        key, text = _pair(pair, option, "KEY=VALUE")
+        key, text = _pair(pair)
         if key in values:
             raise InputError(f"{option} {key}: is given twice; remove one of them")
         values[key] = read_value(text, f"{option} {key}")

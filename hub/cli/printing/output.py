@@ -150,6 +150,20 @@ def label(path: str | None) -> str:
     return plain(path) if path else STACK
 
 
+def node_state(node: Mapping[str, Json]) -> str:
+    """The state of a node, with what it waits for, in the words of the dashboard. Pure."""
+    state = str(node["state"])
+    if state == "waiting":
+        return "waiting for dependencies"
+    if state != "parked":
+        return state
+    if node["phase"] != "execute":
+        return "waiting for approval"
+    if node.get("nested_stack_id"):
+        return "waiting for its nested stack"
+    return f"waiting until {node['until']}" if node.get("until") else "waiting"
+
+
 def hook_path(hook: Mapping[str, Json]) -> str:
     """A hook as an argument selects it: ``web:db:pre-create``, ``web:pre-stack-create``."""
     return ":".join(filter(None, (hook["root_stack_name"], hook["path"], hook["point"])))

@@ -42,6 +42,31 @@ def test_no_command_accepts_an_empty_text() -> None:
     assert checked > 300
 
 
+def test_no_command_accepts_a_pair_without_its_form() -> None:
+    checked = set()
+    for _, command in commands(typer.main.get_command(app)):
+        for one in command.params:
+            if "=" in str(one.metavar) and one.metavar != "[STACK:]FROM=TO":
+                option, form = one.opts[0], one.metavar
+                texts = ["size", "=5", *(["a="] if form.endswith(("PATH", "FILE")) else [])]
+                for text in texts:
+                    error = error_of(command, ["x"] * 3 + [option, text])
+                    assert error == f'"{text}": write it as {form}'
+                checked.add((option, form))
+    assert checked == {
+        ("--parameter", "KEY=VALUE"), ("--parameter-file", "KEY=PATH"), ("--data", "KEY=VALUE"),
+        ("--set", "NAME=VALUE"), ("--properties", "ID=FILE"),
+    }  # fmt: skip
+
+
+def test_a_pair_without_its_form_is_a_usage_error() -> None:
+    done = CliRunner().invoke(app, ["stack", "create", "web", "-t", "t.yaml", "-P", "size"])
+    assert done.exit_code == 2
+    assert (
+        """Invalid value for '--parameter' / '-P': "size": write it as KEY=VALUE""" in done.output
+    )
+
+
 def _arguments_before(command: Any, parameter: Any) -> int:
     if parameter.param_type_name != "argument":
         return 0

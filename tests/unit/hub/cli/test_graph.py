@@ -6,7 +6,8 @@ from hub.cli.commands import graph
 
 
 def node(node_id: int, name: str, state: str = "done", **more: Any) -> dict[str, Any]:
-    base = {"id": node_id, "resource_name": name, "operation": "create", "state": state}
+    base = {"id": node_id, "resource_name": name, "operation": "create", "state": state,
+            "phase": "pre"}  # fmt: skip
     return base | {"path": name, "breakpoints": []} | more
 
 
@@ -29,6 +30,27 @@ def test_each_node_is_shown_once_below_a_node_that_it_waits_for() -> None:
     (web,) = (line for line in lines if " web " in line)
     assert "also after" in web
     assert "breaks at pre-create" in graph.tree("shop", DIAMOND).plain
+
+
+def test_states_are_shown_in_words_for_users() -> None:
+    waiting = [
+        node(0, "gate", "parked"), node(1, "after", "parked", phase="post"),
+        node(2, "nest", "parked", phase="execute", nested_stack_id="2"),
+        node(3, "retry", "parked", phase="execute", until="2026-11-20T20:16:36Z"),
+        node(4, "poll", "parked", phase="execute"), node(5, "last", "waiting"),
+    ]  # fmt: skip
+    words = {
+        "gate": "waiting for approval", "after": "waiting for approval",
+        "nest": "waiting for its nested stack", "retry": "waiting until 2026-11-20T20:16:36Z",
+        "poll": "waiting", "last": "waiting for dependencies",
+    }  # fmt: skip
+    tree = graph.tree("s", document(waiting, [])).plain.splitlines()[1:]
+    assert [line.split(maxsplit=1)[1] for line in tree] == [
+        f"{name}  create {state}" for name, state in sorted(words.items())
+    ]
+    dot = graph.render_dot("s", document(waiting, []))
+    assert all(f"{name}\\ncreate {state}" in dot for name, state in words.items())
+    assert "parked" not in "".join([*tree, dot])
 
 
 def test_a_long_chain_is_drawn_completely() -> None:

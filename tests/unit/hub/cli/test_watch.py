@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from engine.back_off import BackOff
 from headgate.errors import RequestError
 from hub.cli.commands import watch
+from hub.cli.connection import outage
 from hub.cli.connection.client import ApiClient
 from hub.cli.exit_codes import ExitCode
 from tests.unit.hub.cli.stub import Handler, running_stub
@@ -49,7 +51,8 @@ def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") ->
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(watch, "RECONNECT_SECONDS", 0.01)
+    monkeypatch.setattr(outage, "PAUSES", BackOff(0.01, 0.01))
 
 
 async def test_a_broken_stream_is_resumed_after_its_last_event(
@@ -82,7 +85,7 @@ async def test_watch_of_an_ended_stack_returns_at_once(capsys: pytest.CaptureFix
 async def test_watch_fails_after_a_long_outage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(watch, "MAX_RETRIES", 2)
+    monkeypatch.setattr(outage, "MAX_SECONDS", 0.03)
 
     async def handler(request: web.Request) -> web.StreamResponse:
         if request.path.endswith("/stream") and request.transport is not None:
@@ -93,7 +96,7 @@ async def test_watch_fails_after_a_long_outage(
         with pytest.raises(RequestError, match="no response from http://127"):
             await watch.watch(client, "web", as_json=False)
     assert sum("/stream" in one.path for one in stub.seen) >= 3
-    assert capsys.readouterr().err.count(watch.DISCONNECTED) == 1
+    assert capsys.readouterr().err.count("connection lost") == 1
 
 
 async def test_a_refusal_of_the_stream_ends_the_watch() -> None:

@@ -122,7 +122,7 @@ def test_the_view_has_states_reasons_and_progress() -> None:
             node("old", "waiting", direction="cleanup"),
         )
     )
-    assert "✔ net" in text and "✘ db" in text and "▶ app  create  execute" in text
+    assert "✔ net" in text and "✘ db" in text and "▶ app  create  running" in text
     assert "no " in text and "\x1b[2J" not in text
     assert "1 of 4 nodes done" in text and "old" not in text
 
