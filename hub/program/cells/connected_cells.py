@@ -1,7 +1,7 @@
 """The cells of the settings, and which of them respond now."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -90,10 +90,10 @@ def _in_cell(error: Exception, name: str) -> HeadgateError:
     )
 
 
-async def read_in_time(reading: Coroutine[object, object, T]) -> T | None:
+async def read_in_time(read: Callable[[], Awaitable[T]]) -> T | None:
     """What is read from a cell; None: it does not respond in time."""
     try:
-        return await wait_for_result(reading, READ_TIMEOUT)
+        return await wait_for_result(read(), READ_TIMEOUT)
     except (Unavailable, TimeoutError):
         return None
 

@@ -6,6 +6,7 @@ has had the time to notice it.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from engine.cells import CellPlacement, merge_histories, possible_cells
 from engine.errors import Conflict, Unavailable
@@ -81,7 +82,7 @@ class PlacementAgreement:
                 return await store.read_cell(conn)
 
         cells = self._cells.reachable()
-        found = await asyncio.gather(*(read_in_time(read(one)) for one in cells))
+        found = await asyncio.gather(*(read_in_time(partial(read, one)) for one in cells))
         records = {
             cell.name: one for cell, one in zip(cells, found, strict=True) if one is not None
         }

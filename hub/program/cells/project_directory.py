@@ -84,7 +84,9 @@ class ProjectDirectory:
             if noted is not None:
                 moves[cell.name] = noted
         left = self._between_cells(moves)
-        readers = await asyncio.gather(*(read_in_time(self._reader_of(*one)) for one in left))
+        readers = await asyncio.gather(
+            *(read_in_time(partial(self._reader_of, *one)) for one in left)
+        )
         unread = {name for (name, _), one in zip(left, readers, strict=True) if one is None}
         return ReadPlaces(
             [*(one for one in reachable if one.name in moves), *filter(None, readers)],

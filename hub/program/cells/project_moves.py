@@ -7,6 +7,7 @@ too long ago.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from engine.store.connection import Connection
 from engine.store.maintenance import project_moves as store
@@ -64,7 +65,7 @@ class ProjectMoves:
         does not respond in time."""
         is_moving = bool(self.moving())
         return await asyncio.gather(
-            *(read_in_time(self.refresh(one.name, always=is_moving)) for one in cells)
+            *(read_in_time(partial(self.refresh, one.name, always=is_moving)) for one in cells)
         )
 
     def states_of(self, project: str) -> MoveStates:

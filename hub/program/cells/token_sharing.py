@@ -88,6 +88,6 @@ def _work_in(cell: Cell) -> InCell:
             async with cell.context.database.connection() as conn:
                 return await work(conn)
 
-        return await read_in_time(do_work())
+        return await read_in_time(do_work)
 
     return work_in_cell
