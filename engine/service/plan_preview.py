@@ -223,6 +223,7 @@ class PlanPreviewer:
             if row.replaced_by is None
         }
         self._replaced: set[str] = set()
+        self._resumed: set[str] = set()
         self._operations: dict[int, tuple[Operation | None, bool]] = {}
         self._shown: dict[str, PreviewedResource] = {}
         self._adopted: dict[str, Sequence[Override]] = {}
@@ -364,6 +365,12 @@ class PlanPreviewer:
         if node.operation in IN_PLACE_OPERATIONS:
             row = self._rows.get(node.resource_id)
             self._adopted[node.name] = self._overrides.get(node.name, ())
+            if node.operation is Operation.RESUME:
+                self._resumed.add(node.name)
+            if (wanted := self._definition.resources.get(node.name)) is not None:
+                properties = self._properties(wanted, self._registry.get(wanted.type))
+                self.secret[node.name] = self._secret(wanted, properties)
+                self.values[node.name] = properties
             self._show(node, row, ExpectedChange(ResourceChange(node.operation), True), {})
             return node.operation, True
         return self._predict_forward(node)
@@ -549,9 +556,7 @@ class PlanPreviewer:
         self._shown[node.name] = PreviewedResource(
             name=node.name,
             type=node.type,
-            kind="updated"
-            if row is not None and expected.change.operation is Operation.ADOPT
-            else KINDS[expected.change.operation],
+            kind=self._kind(node.name, row, expected.change.operation),
             certain=expected.certain,
             physical_id=row.physical_id if row else None,
             changes=changes if expected.change.operation in _CHANGING else {},
@@ -566,6 +571,13 @@ class PlanPreviewer:
             adopted=self._adopted.get(node.name, ()),
             label=node.label,
         )
+
+    def _kind(self, name: str, row: PlannedRecord | None, operation: Operation | None) -> str:
+        """The kind of change. A resource that the change resumes is updated, also if nothing else
+        is done with it."""
+        resumed = operation is None and name in self._resumed
+        adopted = operation is Operation.ADOPT and row is not None
+        return KINDS[Operation.UPDATE if resumed or adopted else operation]
 
     def _refusal_reason(
         self, node: PlannedNode, row: PlannedRecord | None, expected: ExpectedChange

@@ -62,7 +62,10 @@ class Templates:
             properties["update_replace_value"] = self.value(before)
         if self.chance(7):
             properties["fail"] = True
-        return {"type": "OS::Heat::TestResource", "properties": properties}
+        one = {"type": "OS::Heat::TestResource", "properties": properties}
+        if self.chance(20):
+            one["deletion_policy"] = self.random.choice(["retain", "snapshot", "delete"])
+        return one
 
     def resource(self, before: Sequence[str]) -> Json:
         one = self.thing(before)
@@ -260,7 +263,8 @@ class Templates:
                 at += "/*"
             points = ["pre-create", "pre-update", "post-update", "pre-delete", "pre-replace"]
             on = self.random.sample(points, 2)
-            body["hooks"] = {"add": [{"at": at, "on": on, "mode": "stop"}]}
+            mode = self.random.choice(["stop", "wait"])
+            body["hooks"] = {"add": [{"at": at, "on": on, "mode": mode}]}
         return method, body
 
 

@@ -1,8 +1,9 @@
 """A preview tells what the update then does: random stacks, whose updates are previewed first.
 
 The templates have loops, groups of all kinds with rolling updates, nested templates, moves,
-lifecycles, conditions, secrets and resources that fail. Updates are whole or partial, and follow
-changes that failed or stopped at a breakpoint, and resources that a user has marked. Each resource
+lifecycles, deletion policies, conditions, secrets and resources that fail. Updates are whole or
+partial, and follow changes that failed or stopped at a breakpoint, checks, suspensions, and
+resources that a user has marked. Hooks get no answer until their deadline. Each resource
 in the preview is compared with the events of the update; what the preview calls uncertain may
 happen or not.
 """
@@ -22,7 +23,14 @@ from tests.property.previewed_templates import (
     whole_body,
 )
 from tests.support.postgres import TestServer
-from tests.support.program import Http, Json, Program, program
+from tests.support.program import (
+    FINAL_STATUSES,
+    Http,
+    Json,
+    Program,
+    eventually,
+    program,
+)
 
 HISTORIES, UPDATES, CONCURRENCY = 10 * TIMES, 3, 6
 #: Always the same histories unless the hunt is a longer one.
@@ -38,6 +46,22 @@ OPERATIONS: Mapping[str, frozenset[str]] = {
 #: Of a member that a group has only while it changes in batches.
 TEMPORARY = frozenset({"CREATE", "DELETE"})
 PATHS = "select name, path from stack where project = $1"
+POLICIES = """
+select concat_ws('/', nullif(s.path, ''), r.name) as path,
+       case r.action when 'SUSPEND' then 'suspended' else '' end as state,
+       r.deletion_policy as policy
+  from stack s join resource r on r.stack_id = s.id
+ where s.project = $1 and s.deleted_at is null
+"""
+#: The deadline of waiting hooks.
+EXPIRE = """
+with due as (
+    update hook set deadline = clock_timestamp()
+     where project = $1 and state = 'waiting' and deadline > clock_timestamp()
+    returning id
+)
+select pg_notify('headgate_hook', '') from due limit 1
+"""
 
 
 class History:
@@ -62,16 +86,34 @@ class History:
         await self.http.until_ended("s")
         log = [json.dumps(body)]
         for _ in range(UPDATES):
+            acted = await self.act() if self.make.chance(15) else ""
             new = self.make.changed(template)
             new_files = self.make.files() if self.make.chance(30) else files
             marked = await self.mark() if self.make.chance(30) else ""
             method, body = self.make.request(new, new_files)
-            log += [f"marked: {marked}", f"{method} {json.dumps(body)}"]
+            log += [f"action: {acted}", f"marked: {marked}", f"{method} {json.dumps(body)}"]
             self.new_files = new_files is not files
             if wrong := await self.update(method, body):
                 return [f"history {self.http.project}", *wrong, *log]
             template, files = new, new_files
         return []
+
+    async def act(self) -> str:
+        """Check or suspend the stack; return the state after it."""
+        action = self.make.random.choice(["check", "suspend"])
+        status, _ = await self.http.call("POST", f"{self.path}/actions", {action: None})
+        self.counts[f"{action}: {status}"] += 1
+        return await self.until_ended()
+
+    async def until_ended(self) -> str:
+        """As `Http.until_ended`; no hook is answered, so the stack stops at their deadlines."""
+
+        async def ended() -> str | None:
+            await self.pool.execute(EXPIRE, self.http.project)
+            status = str((await self.http.stack("s"))["stack_status"])
+            return status if status.rpartition("_")[2] in FINAL_STATUSES else None
+
+        return str(await eventually(ended))
 
     async def mark(self) -> str:
         """Mark a resource as unhealthy; return its path."""
@@ -89,7 +131,7 @@ class History:
         url = f"{self.path}/preview?show_nested=True"
         status, preview = await self.http.call(method, url, body)
         before = {one["id"] for one in await self.events()}
-        members = set(await self.paths(await self.resources()))
+        policies = await self.policies()
         accepted, response = await self.http.call(method, self.path, body)
         if status != 200 or accepted != 202:
             message = preview.get("error", {}).get("message")
@@ -97,13 +139,14 @@ class History:
             same = accepted == status and message == response["error"]["message"]
             self.counts["refused updates"] += 1
             return [] if same or denied else [f"preview: {message}, update: {response}"]
-        ended = await self.http.until_ended("s")
+        ended = await self.until_ended()
         events = [one for one in await self.events() if one["id"] not in before]
         self.counts["compared"] += 1
         self.counts[ended] += 1
         if SECRET in json.dumps(preview):
             return ["the preview has a secret", json.dumps(preview)]
-        return await self.differences(preview, events, members, failed=ended != "UPDATE_COMPLETE")
+        failed = ended != "UPDATE_COMPLETE"
+        return await self.differences(preview, events, policies, failed=failed)
 
     async def resources(self) -> list[Json]:
         url = f"{self.path}/resources?nested_depth=3"
@@ -113,6 +156,14 @@ class History:
     async def events(self) -> list[Json]:
         _, response = await self.http.call("GET", f"{self.path}/events?nested_depth=5&limit=1000")
         return list(response["events"])
+
+    async def policies(self) -> dict[str, set[str]]:
+        """The deletion policies of the physical resources of each resource, by its path, and
+        "suspended"."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for row in await self.pool.fetch(POLICIES, self.http.project):
+            found[row["path"]] |= {row["policy"], row["state"]}
+        return found
 
     async def paths(self, found: Sequence[Json]) -> list[str]:
         """The paths of resources, or of the resources of events; of the stack's own events ""."""
@@ -127,10 +178,15 @@ class History:
         return result
 
     async def differences(
-        self, preview: Json, events: Sequence[Json], members: Collection[str], *, failed: bool
+        self,
+        preview: Json,
+        events: Sequence[Json],
+        policies: Mapping[str, Collection[str]],
+        *,
+        failed: bool,
     ) -> list[str]:
-        """members: paths of the resources before the update. failed: the update did not do
-        everything, but nothing else."""
+        """policies: of the resources before the update. failed: the update did not do everything,
+        but nothing else."""
         seen: dict[str, set[str]] = defaultdict(set)
         for path, one in zip(await self.paths(events), events, strict=True):
             if path:
@@ -140,11 +196,15 @@ class History:
         for kind, one in _changes(preview):
             expected[one["path"]].append((kind, one))
             self.counts[kind if one["certain"] else "uncertain"] += 1
-        done = _with_previewed_names(_without_temporary(done, expected, members), members)
+        done = _with_previewed_names(_without_temporary(done, expected, policies), policies)
         wrong = []
         for path in {**expected, **done}:
             operations = done.get(path, frozenset())
             possible = _possible(path, expected[path], out_of_date=bool(preview["out_of_date"]))
+            names = {path, *(one.get("moved_from") or path for _, one in expected[path])}
+            possible = _by_policy(
+                possible, {each for one in names for each in policies.get(one, ())}
+            )
             if operations in possible:
                 continue
             if self.new_files and path.startswith("scaled/"):
@@ -202,6 +262,28 @@ def _operations(statuses: set[str]) -> frozenset[str]:
     again, are updates that have not begun; so is an operation whose precondition failed."""
     begun = {one.partition("_")[0] for one in statuses if one.endswith("IN_PROGRESS")}
     return frozenset(begun)
+
+
+def _by_policy(
+    possible: Collection[frozenset[str]], policies: Collection[str]
+) -> set[frozenset[str]]:
+    """The possible operations with these deletion policies. A member that is created and deleted
+    by the same update has none before it."""
+    if "suspended" in policies:  # before it is updated or replaced, it is resumed
+        possible = {
+            *possible,
+            *(one | {"RESUME"} for one in possible if one),
+            *(one - {"UPDATE"} | {"RESUME"} for one in possible if "UPDATE" in one),
+        }
+    found = set[frozenset[str]]()
+    for one in possible:
+        if "DELETE" not in one or not policies or "Delete" in policies:
+            found.add(one)
+        if "DELETE" in one and "Snapshot" in policies:
+            found.add(one | {"SNAPSHOT"})
+        if "DELETE" in one and "Retain" in policies:
+            found.add(one - {"DELETE"})
+    return found
 
 
 def _possible(

@@ -248,3 +248,50 @@ async def test_what_is_in_a_nested_stack_that_may_be_replaced_is_uncertain(
         one["path"]: one["certain"] for found in shown["resource_changes"].values() for one in found
     }
     assert changes == {"a": True, "n": False, "n/x": False}
+
+
+async def test_a_dry_run_of_an_update_that_resumes_nested_stacks_has_their_parameters(
+    running: Program,
+) -> None:
+    """Nothing differs, so that the update only resumes them."""
+    parameters = {"needed": {"type": "string"}, "value": {"type": "string", "default": "x"}}
+    inside = template({"x": resource({"get_param": "value"})}, parameters=parameters)
+    files = {"in.yaml": json.dumps(inside)}
+    nested = {"type": "in.yaml", "properties": {"needed": "n", "value": "y"}}
+    chain = {"type": "OS::Heat::ResourceChain", "properties": {
+        "resources": ["in.yaml"], "resource_properties": {"needed": "n", "value": "y"},
+    }}  # fmt: skip
+    body = {"template": template({"n": nested, "chain": chain}), "files": files}
+    await running.create("s", {"n": nested, "chain": chain}, files=files)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    await running.act("s", "suspend")
+    assert await running.until_ended("s") == "SUSPEND_COMPLETE"
+    found = await preview(running, body)
+    updated = {one["path"]: one["changes"] for one in found["resource_changes"]["updated"]}
+    assert {*updated} == {"chain", "chain/0", "chain/0/x", "n", "n/x"}
+    assert not any(updated.values())
+    assert set(kinds(found).values()) == {"updated"}
+    await running.update("s", "PUT", **body)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+
+
+async def test_a_resumed_resource_is_updated_although_it_ignores_what_has_changed(
+    running: Program,
+) -> None:
+    ignoring = resource({"get_attr": ["a", "output"]}) | {"lifecycle": {"ignore_changes": "all"}}
+    whole = {"a": resource("x"), "b": ignoring, "c": resource("x")}
+    version = {"heat_template_version": "headgate"}
+    await running.create("s", {}, template=version | {"resources": whole})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    await running.act("s", "suspend")
+    assert await running.until_ended("s") == "SUSPEND_COMPLETE"
+    wanted = version | {"resources": whole | {"a": resource("y")}}
+    found = await preview(running, {"template": wanted})
+    assert kinds(found) == dict.fromkeys("abc", "updated")
+    await running.update("s", template=wanted)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    events = await running.events("s")
+    resumed = [
+        one["resource_name"] for one in events if one["resource_status"] == "RESUME_COMPLETE"
+    ]
+    assert {*resumed} >= {"a", "b", "c"}
