@@ -245,7 +245,8 @@ select min(q.next_at) - clock_timestamp() from turn t
 #: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
 #: times until the next observation (null: none), observable resources, and not observable ones
 #: (null: as before).
-#: Also ends the observations of resources that are gone.
+#: Also ends the observations of resources that are gone; their drift has ended, as a repair that
+#: replaces a resource ends it.
 FINISH = """
 with finished as (
     update observation_schedule q
@@ -259,6 +260,13 @@ with finished as (
                             then clock_timestamp() + e.next_in end,
            observed_at = coalesce(q.deferred_since, q.claimed_at), claimed_at = null,
            deferred = null, deferred_since = null,
+           drifted_at = case when exists (
+               select from observation b
+                where b.stack_id = q.stack_id and b.resolved_at is null and b.state <> 'unknown'
+                  and not exists (select from resource r
+                                   where r.stack_id = b.stack_id and r.id = b.resource_id
+                                     and r.replaced_by is null)
+           ) then clock_timestamp() else q.drifted_at end,
            observable = coalesce(e.observable, q.observable),
            not_observable = coalesce(e.not_observable, q.not_observable)
       from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])

@@ -550,11 +550,13 @@ async def changes(http: Http) -> None:
     """Each change is refused, and names the time after which to send it again."""
     stack = await http.stack("done")
     path = f"/stacks/done/{stack['id']}"
+    (hook,) = await http.waiting_hooks("waiting")
+    answer = f"/hooks/{hook['id']}/signal"
     new = {"stack_name": "new", "template": template({"a": resource()})}
     for method, rest, body in (
         ("POST", "/stacks", new), ("PATCH", path, {}), ("DELETE", path, None),
         ("POST", f"{path}/actions", {"check": None}), ("POST", f"{path}/snapshots", {}),
-        ("POST", "/software_configs", {"name": "c"}),
+        ("POST", "/software_configs", {"name": "c"}), ("POST", answer, {"decision": "continue"}),
     ):  # fmt: skip
         url = f"{http.url}/v1/{http.project}{rest}"
         async with http.session.request(method, url, json=body) as response:

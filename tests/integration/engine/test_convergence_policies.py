@@ -175,6 +175,26 @@ async def test_a_stack_that_drifted_before_is_observed_sooner(
     assert found["other"] - found["before"] > timedelta(seconds=10)
 
 
+async def test_drift_that_a_replacement_ends_counts_from_its_end(
+    unobserved: Program, things: Things
+) -> None:
+    """The drift of a resource that is gone was found eight days before."""
+    physical = await created(unobserved, {"a": thing(things)})
+    del things.objects[physical["a"]]
+    await make_due(unobserved)
+    await observer_of(unobserved).observe_due()
+    pool = unobserved.database.pool
+    await pool.execute("update observation_schedule set drifted_at = now() - interval '8d'")
+    await unobserved.stack_request("PATCH", "s", "/resources/a", {"mark_unhealthy": True})
+    await unobserved.update("s")
+    assert await unobserved.until_ended("s") == "UPDATE_COMPLETE"
+    await make_due(unobserved)
+    await observer_of(unobserved).observe_due()
+    assert states(await drift_of(unobserved)) == {}
+    is_recent = "select drifted_at > now() - interval '1d' from observation_schedule"
+    assert await pool.fetchval(is_recent)
+
+
 async def test_an_observation_without_changes_writes_only_the_schedule(
     unobserved: Program, things: Things
 ) -> None:
