@@ -90,9 +90,15 @@ class PropertyChecker:
             own.all = [_with_meant_function(one, findings) for one in own.all]
         if evaluator.secret and (own.all or by_type.all):
             visible = _visible_names(schema, body, evaluator.scope, place)
-            places = [place, *(f"{place}.{name}" for name in visible or ())]
+            shown_at = [f"{place}.{name}" for name in visible or ()]
+            names = {*checked, *(body.properties if isinstance(body.properties, dict) else ())}
+            hidden_at = [f"{place}.{name}" for name in names.difference(visible or ())]
             own.all = [
-                one if visible is not None and _is_at(one, places) else one.without_values()
+                one
+                if visible is not None
+                and (one.place == place or _is_at(one, shown_at))
+                and not _is_at(one, hidden_at)
+                else one.without_values()
                 for one in own.all
             ]
             # A check of the type may compare several properties: only what it also reports without
@@ -187,8 +193,9 @@ def _at_written_property(one: Finding, written: Mapping[str, Json], place: str) 
 
 
 def _is_at(finding: Finding, places: list[str]) -> bool:
-    """Return whether a finding is about a place, or inside one other than the first."""
-    inside = tuple(f"{each}{end}" for each in places[1:] for end in ".[")
+    """Return whether a finding is about a place, or inside one. A place is ambiguous, because
+    names may have dots."""
+    inside = tuple(f"{each}{end}" for each in places for end in ".[")
     return finding.place in places or finding.place.startswith(inside)
 
 

@@ -8,7 +8,9 @@ from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import FunctionCall
 from engine.hot.expressions.masked_expressions import masks_part
 from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.words import Json
+from tests.unit.hot.hot_support import faults
 
 VERSION = "2021-04-16"
 SRC = FunctionCall("get_attr", VERSION, ["src", "value"])
@@ -92,3 +94,13 @@ def call(*parts: Json) -> FunctionCall:
 )
 def test_a_secret_part_of_an_expression_is_found(masked: Json, plain: Json, expected: bool) -> None:
     assert masks_part(masked, plain) is expected
+
+
+def test_an_error_of_a_secret_property_whose_name_begins_as_another_has_no_value() -> None:
+    """The place `a.b` is of the property "a.b", and could be of a key of "a"."""
+    dotted = TypeSchema("Test::Dots", {"a": Property(Kind.MAP), "a.b": Property(Kind.INTEGER)})
+    hidden = {"p": {"type": "string", "default": "hush", "hidden": True}}
+    body = {"type": dotted.name, "properties": {"a": {}, "a.b": {"get_param": "p"}}}
+    found = faults({"parameters": hidden, "resources": {"x": body}}, types={dotted.name: dotted})
+    assert [one.place for one in found] == ["resources.x.properties.a.b"]
+    assert "hush" not in str(found)
