@@ -79,29 +79,34 @@ EMPTY = StackDefinition("", "", {}, {}, {}, {}, frozenset(), (), {})
 
 
 @dataclass(slots=True)
-class MemberCount:
-    """Members of groups in one dry run. left: that may still be listed."""
+class ListedResources:
+    """Resources that one dry run may still list. left: their number."""
 
     left: int
 
-    def take(self, members: int) -> bool:
-        """Take `members` from the limit; False if it is exceeded."""
-        self.left -= members
+    def take(self, resources: int) -> bool:
+        """Take `resources` from the limit; False if it is exceeded."""
+        self.left -= resources
         return self.left >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class StackContext:
     """A stack of a dry run. path: names of the resources from the root stack. stack_id: None if the
-    stack does not exist yet. members, nesting, marks: of the whole tree. marks: of a converge."""
+    stack does not exist yet. members: the limit of the members of groups. possible: the limit of
+    the resources in nested stacks that exist only if a condition holds which is not known yet.
+    is_possible: it is such a nested stack, or inside of one. members, possible, nesting, marks: of
+    the whole tree. marks: of a converge."""
 
     project: str
     name: str
     path: Sequence[str]
     stack_id: UUID | None
-    members: MemberCount = field(compare=False)
+    members: ListedResources = field(compare=False)
+    possible: ListedResources = field(compare=False)
     nesting: NestedTemplates = field(compare=False)
     marks: DriftMarks = field(default=NO_MARKS, compare=False)
+    is_possible: bool = False
 
     def nested_context(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
         """The context of the nested stack of a resource."""
@@ -230,8 +235,8 @@ class DryRun:
             limits.nesting_depth,
         )
         stack_id = desired.stack_id if desired.number > 1 else None
-        members = MemberCount(limits.resources)
-        target = StackContext(project, name, (), stack_id, members, nesting, marks)
+        members, possible = ListedResources(limits.resources), ListedResources(limits.resources)
+        target = StackContext(project, name, (), stack_id, members, possible, nesting, marks)
         preview = await self._preview_update(conn, desired, target)
         if desired.wanted_plan and desired.wanted_plan != preview.digest:
             raise Conflict(
@@ -319,9 +324,13 @@ class DryRun:
         self, conn: Connection, owner: "_Owner", child: NestedStackName | None
     ) -> Preview | None:
         """The preview of the nested stack of a resource whose condition is not known yet, if it
-        holds; None if its template has errors, which count only then."""
+        holds; None if its template has errors, which count only then, or if too many resources are
+        listed: each nested stack may own several like itself."""
+        if owner.stack.possible.left <= 0:
+            return None
+        stack = replace(owner.stack, members=owner.stack.possible, is_possible=True)
         try:
-            preview = await self._preview_nested(conn, owner, child)
+            preview = await self._preview_nested(conn, replace(owner, stack=stack), child)
         except (Invalid, LimitReached):
             return None
         return preview and uncertain_preview(preview)
@@ -355,6 +364,10 @@ class DryRun:
             conn=conn,
         )
         blueprint = await with_stack_outputs(define, read, desired.blueprint.stack_outputs)
+        defined = blueprint.definition
+        resources = len(defined.resources) + len(defined.undecided)
+        if target.is_possible and not target.possible.take(resources):
+            return None
         current = CurrentState()
         if child:
             current = await _read_state(conn, stack_id, blueprint, target.marks)

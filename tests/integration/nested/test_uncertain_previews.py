@@ -6,10 +6,16 @@ import json
 import pytest
 
 from tests.integration.nested.test_dry_run import kinds
-from tests.integration.nested.test_group_previews import by_path, preview_update, scaled
-from tests.support.program import Json, Program, resource, template
+from tests.integration.nested.test_group_previews import (
+    by_path,
+    preview_create,
+    preview_update,
+    scaled,
+)
+from tests.support.program import Json, Program, program, resource, template
 
 HAS_EXTRA: Json = {"equals": [{"get_param": "value"}, "x"]}
+PASSED: Json = {"get_param": "value"}
 NESTED = json.dumps({
     "heat_template_version": "2018-08-31",
     "parameters": {"value": {"type": "string"}},
@@ -135,6 +141,29 @@ async def test_stops_inside_of_a_nested_stack_whose_condition_is_not_known_yet_a
         "new/sub/mid": False, "new/sub/deep": False, "new/sub/deep/leaf": False,
         "old/sub/mid": False, "old/sub/deep": False, "old/sub/deep/leaf": False,
     }  # fmt: skip
+
+
+async def test_nested_stacks_whose_condition_is_not_known_yet_are_listed_up_to_the_limit(
+    database_url: str,
+) -> None:
+    """A file can own several stacks of itself under such conditions, at each depth."""
+    own = {"type": "in.yaml", "condition": HAS_EXTRA, "properties": {"value": PASSED}}
+    inside = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"value": {"type": "string"}},
+        "resources": {"leaf": resource(), **{f"sub{number}": own for number in range(12)}},
+    }
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {
+        "count": 20, "resource_def": resource()}}  # fmt: skip
+    wanted = {"a": resource("x"), "new": nested({"get_attr": ["a", "output"]}), "z": group}
+    async with program(database_url, {"quotas.resources_per_stack": 40}) as run:
+        found = await preview_create(run, wanted, files={"in.yaml": json.dumps(inside)})
+    listed = by_path(found)
+    leaves = [path for path in listed if path.endswith("/leaf")]
+    assert leaves[:2] == ["new/leaf", "new/sub0/leaf"] and len(leaves) == 1 + 40 // 13
+    assert all(not listed[path]["certain"] for path in leaves[1:])
+    # What will be created is listed nevertheless.
+    assert len([path for path in listed if path.startswith("z/")]) == 20
 
 
 async def test_a_replaced_nested_stack_that_others_use_stays(running: Program) -> None:
