@@ -45,6 +45,7 @@ from engine.service.requests.nested_stack import (
 )
 from engine.service.requests.parsing import ParsedRequest
 from engine.service.requests.requests import StackRequest
+from engine.service.requests.stack_region import check_region
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -52,6 +53,7 @@ from engine.store.records import PlannedRecord, StackRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.resources.overrides import read_overrides
 from engine.store.stacks.stack_lists import find_stack
+from engine.store.stacks.stack_rows import read_regions
 from engine.store.stacks.templates import read_template
 from engine.store.traversals.nested_stacks import (
     MemberRecord,
@@ -145,7 +147,9 @@ class DryRun:
                 raise name_taken(request.name)
         blueprint = await self.build_new(project, request)
         warned.warn_all(blueprint.warnings)
-        await self._external_validation.validate(blueprint.definition, project, request.credential)
+        await self._external_validation.validate(
+            blueprint.definition, project, request.credential, blueprint.region
+        )
         check_imported(blueprint.definition, self._traversals.registry)
         stack_id = self._traversals.new_id()
         desired = DesiredState(
@@ -185,6 +189,10 @@ class DryRun:
             renames = bool(await self._moves.of_template(conn, stack.id, request, blueprint))
             await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)
             await check_immutable(conn, stack.id, stack.version, blueprint)
+            if stack.root_id is None:
+                region = (await read_regions(conn, [stack.id])).get(stack.id, "")
+                configured = self._traversals.limits.region
+                await check_region(conn, stack.id, region, blueprint.region, configured)
             check_imported(blueprint.definition, self._traversals.registry)
             moved: dict[str, str] = {}
             if request.moved or renames:
@@ -210,7 +218,9 @@ class DryRun:
                 moved=moved,
             )
             preview = await self.preview(conn, project, stack.name, desired, marks)
-        await self._external_validation.validate(blueprint.definition, project, request.credential)
+        await self._external_validation.validate(
+            blueprint.definition, project, request.credential, blueprint.region
+        )
         return preview
 
     async def preview(

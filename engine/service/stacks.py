@@ -29,6 +29,7 @@ from engine.service.requests.desired_state import CurrentState, DesiredState, re
 from engine.service.requests.external_validation import ExternalValidation
 from engine.service.requests.quotas import CHECKS, REPAIRS, StackCounts
 from engine.service.requests.requests import StackRequest
+from engine.service.requests.stack_region import change_region
 from engine.service.traversals import end as ending
 from engine.service.traversals.prepared_update import PreparedUpdate, UpdateBuilder
 from engine.service.traversals.start import PlannedUpdate, Traversals, action_in_progress
@@ -100,8 +101,10 @@ class Stacks:
         if request.adopted is not None:
             check_adopted(blueprint, request.adopted, self._traversals.registry)
         check_imported(blueprint.definition, self._traversals.registry)
-        await self._external_validation.validate(blueprint.definition, project, request.credential)
-        new_stack = _new_stack(project, request)
+        await self._external_validation.validate(
+            blueprint.definition, project, request.credential, blueprint.region
+        )
+        new_stack = _new_stack(project, request, blueprint.region)
         desired = _desired_by_create(stack_id, request, blueprint, new_stack)
         if request.idempotency_key or request.plan_digest:
             created = await self._create(project, request, desired, warned)
@@ -224,6 +227,8 @@ class Stacks:
             blueprint = await self._updates.build_locked(conn, locked, request, prepared)
             warned.warn_all(blueprint.warnings)
             await check_immutable(conn, stack_id, locked.version, blueprint)
+            configured = self._traversals.limits.region
+            await change_region(conn, locked, blueprint.region, configured)
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
@@ -414,7 +419,7 @@ class Stacks:
         self._wake()
 
 
-def _new_stack(project: str, request: StackRequest) -> stack_rows.NewStack:
+def _new_stack(project: str, request: StackRequest, region: str) -> stack_rows.NewStack:
     return stack_rows.NewStack(
         project=project,
         name=request.name,
@@ -423,6 +428,7 @@ def _new_stack(project: str, request: StackRequest) -> stack_rows.NewStack:
         timeout_mins=request.timeout_mins,
         disable_rollback=request.disable_rollback is not False,
         private_outputs=request.private_outputs,
+        region=region,
     )
 
 

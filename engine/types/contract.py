@@ -159,6 +159,7 @@ class Call:
     observation_credential: in `observe`: the ID of the credential that the owner of the project has
     handed over for observations, which is no secret; "" for none.
     metadata: of the resource in the template, for a create or update.
+    region: of the cloud, as the environment of the root stack names it; "": the configured one.
     now: the database's time.
     """
 
@@ -197,6 +198,7 @@ class Call:
     observation_credential: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict, repr=False)
     replaced_data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    region: str = ""
 
     def touches(self, name: str) -> bool:
         """Whether a create or update concerns a property."""
@@ -372,8 +374,9 @@ class ResourceType(ABC):
     def observe(
         self, calls: Sequence[Call]
     ) -> Mapping[ResourceId, Observation] | Awaitable[Mapping[ResourceId, Observation]]:
-        """Read the state of physical resources that have the same `observation_key`, and compare it
-        with their properties. It changes nothing. Calls have no credential and no progress.
+        """Read the state of physical resources of one project and region that have the same
+        `observation_key`, and compare it with their properties. It changes nothing. Calls have no
+        credential and no progress.
 
         Returns the observations by resource ID; a resource without one is unknown. By default, the
         outcomes of `check` with `check_observes`.

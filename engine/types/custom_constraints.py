@@ -19,11 +19,12 @@ from engine.words import Json
 @dataclass(frozen=True, slots=True)
 class ValidationContext:
     """The request that is validated. credential: of the request, for lookups in the cloud; "" for
-    none. now: the database's time."""
+    none. region: as `Call.region`. now: the database's time."""
 
     project: str
     now: datetime
     credential: str = field(default="", repr=False)
+    region: str = ""
 
 
 class CustomConstraint(ABC):

@@ -21,6 +21,7 @@ from engine.errors import HeadgateError
 from engine.types.completion import AcceptedOperation
 from engine.types.contract import Call, ResourceType, Wait
 from engine.types.operation_outcomes import next_poll
+from engine.types.regions import listed_region, name_in_region, region_definition
 from engine.words import Json
 
 TEMP_URL: Final = "TEMP_URL_SIGNAL"
@@ -92,8 +93,8 @@ class ObjectSignals(Protocol):
     def has_observer(self) -> bool:
         """Whether the observer can list the objects of all projects."""
 
-    async def is_available(self, credential: str) -> bool:
-        """Whether the cloud of this credential has an object store."""
+    async def is_available(self, call: Call) -> bool:
+        """Whether the region of the stack has the service."""
 
     async def create(self, call: Call) -> SignalObject:
         """Create the object of the operation; another call of the operation returns the same."""
@@ -104,8 +105,9 @@ class ObjectSignals(Protocol):
     async def remove(self, call: Call, *, keep: str = "") -> None:
         """Delete the objects of a resource, with all that was uploaded, except `keep`."""
 
-    def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
-        """`ResourceType.read_objects` for the signals of a project: `number_of` of each signal."""
+    def list_all(self, project: str, region: str) -> AsyncIterator[Mapping[str, Json]]:
+        """`ResourceType.read_objects` for the signals of a project in a region: `number_of` of each
+        signal."""
 
     @property
     def endpoint(self) -> str:
@@ -218,7 +220,7 @@ class ReceivesObjects(ResourceType):
         self, project: str, definition: Mapping[str, Json]
     ) -> AsyncIterator[Mapping[str, Json]]:
         if self.services.swift is not None:
-            async for page in self.services.swift.list_all(project):
+            async for page in self.services.swift.list_all(project, listed_region(definition)):
                 yield page
 
     def objects_endpoint(self, definition: Mapping[str, Json]) -> str:
@@ -280,9 +282,9 @@ class ReceivesObjects(ResourceType):
             call.stack_id,
             call.operation_key,
             self.schema.name,
-            "signals",
+            name_in_region("signals", call.region),
             number_of(name, number),
-            {},
+            region_definition(call.region),
             OBSERVER_PAUSE,
         )
         try:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from engine.errors import Unavailable
 from engine.ttl_cache import TtlCache
 from engine.types.openstack.cloud import CloudAccess, NoStackProject, StackAdmin
-from engine.types.openstack.services import Service, find_endpoint
+from engine.types.openstack.services import IDENTITY, Service, find_endpoint, find_regions
 from hub.auth.keystone_client import CredentialRejected, IssuedToken, KeystoneClient
 from hub.auth.observation_credentials import ObservationCredentials
 from hub.auth.request_credentials import RequestCredentials, cache_key
@@ -87,22 +87,29 @@ class KeystoneCloud:
     async def renew(self, token: str) -> str | None:
         return await self._tokens.renew(token)
 
-    async def endpoint(self, service: Service, token: str) -> str | None:
+    async def endpoint(self, service: Service, token: str, region: str) -> str | None:
+        catalog, interface = await self._catalog_of(token), self.access.interface
+        found = find_endpoint(catalog, service, region or self.access.region, interface)
+        if found is None and region and service is IDENTITY:
+            return find_endpoint(catalog, service, self.access.region, interface)
+        return found
+
+    async def regions(self, token: str) -> Sequence[str]:
+        return find_regions(await self._catalog_of(token))
+
+    async def _catalog_of(self, token: str) -> Sequence[Mapping[str, Json]]:
         place, now = cache_key(RequestCredentials(token=token)), monotonic()
         catalog = self._reader_catalogs.get(place, now) or self._catalogs.get(place, now)
         if catalog is None and self._credentials is not None:
             catalog = self._credentials.catalog_of(token)
         if catalog is None:
             catalog = await self._reads.run(place, lambda: self._read_catalog(token, place))
-        return self._find(catalog, service)
+        return catalog
 
     async def _read_catalog(self, token: str, place: str) -> Sequence[Mapping[str, Json]]:
         catalog = await self._client.catalog(token)
         self._catalogs.keep(place, catalog, monotonic() + CATALOG_LASTS)
         return catalog
-
-    def _find(self, catalog: Sequence[Mapping[str, Json]], service: Service) -> str | None:
-        return find_endpoint(catalog, service, self.access.region, self.access.interface)
 
     async def reader_token(self, refused: str = "") -> str:
         async with self._renewing:

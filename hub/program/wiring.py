@@ -121,6 +121,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         constraint_timeout=settings.engine.constraint_timeout,
         operator=settings.hooks.operator_rules(),
         convergence=settings.convergence.policies(),
+        region=settings.resource_types.openstack.region,
         labels=LabelRules([one.as_rule() for one in settings.engine.label_rules]),
         quotas=Quotas(
             stacks_per_project=quotas.stacks_per_project,

@@ -12,12 +12,14 @@ Json = Any
 
 
 class Proxy:
-    """Forwards connections to a service. is_away: closes them at once. refused: how many."""
+    """Forwards connections to a service. is_away: closes them at once. refused: how many. lines: of
+    the requests that were sent, the first of each part that was received."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = host, port
         self.is_away = False
         self.refused = 0
+        self.lines: list[str] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.is_away:
@@ -26,13 +28,16 @@ class Proxy:
             return
         upstream, downstream = await asyncio.open_connection(*self._target)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_copy(reader, downstream))
-            group.create_task(_copy(upstream, writer))
+            group.create_task(_copy(reader, downstream, self.lines))
+            group.create_task(_copy(upstream, writer, []))
 
 
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy(
+    source: asyncio.StreamReader, target: asyncio.StreamWriter, lines: list[str]
+) -> None:
     with suppress(ConnectionError):
         while data := await source.read(65536):
+            lines.append(data.partition(b"\r\n")[0].decode(errors="replace"))
             target.write(data)
             await target.drain()
     target.close()

@@ -173,6 +173,6 @@ async def test_a_session_of_the_reader_outlasts_the_renewal_of_its_token(
             assert second != first
             assert await cloud.reader_token(refused=first) == second
             for service in (NETWORK, COMPUTE):
-                endpoint = await cloud.endpoint(service, second)
+                endpoint = await cloud.endpoint(service, second, "")
                 assert endpoint is not None
-                assert await cloud.endpoint(service, first) == endpoint
+                assert await cloud.endpoint(service, first, "") == endpoint

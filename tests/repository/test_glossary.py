@@ -42,7 +42,7 @@ endpoints error every expires failures fallback first folders for found from hea
 http idle interface interval kept kind language last level line listen marker max message metadata
 min mine minute most name needs nesting new next note older on only opened opens openstack ordered
 page password patience paused per poll pool port prefetch prefix previous programs proxies proxy
-public publish queue rate ratio reason recipients region request requests response search sender
+public publish queue rate ratio reason recipients request requests response search sender
 sentence service services show sign signing since size source statuses style target targets timeout
 timezone to trusted ttl unrouted until updated used user users username variables when yaql
 """

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.errors import Finding, Findings, nearest, one_of
+from engine.hot.environment.context_section import CONTEXT, read_context
 from engine.hot.environment.event_sinks import read_event_sinks
 from engine.hot.environment.merging import Strategy
 from engine.hot.environment.registry import ResourceRegistry
@@ -14,7 +15,7 @@ from engine.words import Json
 
 MAPS = (
     "parameters", "parameter_defaults", "resource_registry", "parameter_merge_strategies",
-    "convergence",
+    "convergence", "context",
 )  # fmt: skip
 LISTS = ("hooks", "event_sinks", "encrypted_param_names")
 SECTIONS = (*MAPS, *LISTS)
@@ -29,7 +30,7 @@ class Environment:
     """hook_declarations: in the order written, those of resource_registry first.
     encrypted_param_names: parameters that are hidden even if the template does not declare them
     hidden. document: as received. findings: faults of an environment that could not be read; its
-    content is unknown. warnings: also about its text.
+    content is unknown. warnings: also about its text. region: of the stack; "": the configured one.
     """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Environment:
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
+    region: str = ""
 
 
 def parse_environment(
@@ -67,6 +69,7 @@ def parse_environment(
     registry, declarations = read_registry(section, findings, operator)
     declarations += read_hook_list(document.get("hooks"), "hooks", findings)
     read_event_sinks(document.get("event_sinks"), findings)
+    region = read_context(document.get(CONTEXT, {}), findings)
     encrypted = document.get("encrypted_param_names", [])
     if not isinstance(encrypted, list) or not all(isinstance(one, str) for one in encrypted):
         findings.add(
@@ -83,6 +86,7 @@ def parse_environment(
         hook_declarations=tuple(declarations),
         document=document,
         warnings=findings.warnings,
+        region=region,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 
 from engine.errors import Finding, Findings
+from engine.hot.environment.context_section import CONTEXT
 from engine.hot.environment.registry import pattern_covers
 from engine.hot.schema.parameters import (
     InvalidValue,
@@ -21,7 +22,8 @@ from engine.words import Json
 Document = Mapping[str, Json]
 REGISTRY, STRATEGIES = "resource_registry", "parameter_merge_strategies"
 VALUES = ("parameters", "parameter_defaults")
-CONVERGENCE = "convergence"
+#: Sections that are maps: a later document's keys win.
+MAP_SECTIONS = ("convergence", CONTEXT)
 #: Sections that are lists: a later document's items are appended.
 HIDDEN_PARAMETERS_SECTION = "encrypted_param_names"
 LIST_SECTIONS = ("hooks", "event_sinks", HIDDEN_PARAMETERS_SECTION)
@@ -82,15 +84,15 @@ def merge_into_stored(stored: Document, document: Document) -> dict[str, Json]:
 
 
 def _merge_lists(before: Document, document: Document) -> dict[str, Json]:
-    """Merge all sections without a merge rule of their own; drop the strategies. Of `convergence`,
-    later keys win."""
+    """Merge all sections without a merge rule of their own; drop the strategies."""
     merged = {**document, **before}
     merged.pop(STRATEGIES, None)
     for section in LIST_SECTIONS:
         if section in before and section in document:
             merged[section] = [*before[section], *document[section]]
-    if CONVERGENCE in before and CONVERGENCE in document:
-        merged[CONVERGENCE] = {**before[CONVERGENCE], **document[CONVERGENCE]}
+    for section in MAP_SECTIONS:
+        if section in before and section in document:
+            merged[section] = {**before[section], **document[section]}
     return merged
 
 

@@ -143,6 +143,7 @@ REMEDIES: Mapping[str, str] = {
     "json_string": "Write JSON.",
     "mac_addr": "Write an address such as fa:16:3e:00:00:01.",
     "net_cidr": "Write a subnet such as 192.0.2.0/24.",
+    "openstack.region": "Write the ID of a region in your service catalog.",
     "rel_dns_name": "Write a name without a dot at its end, such as www.",
     "timezone": "Write a name such as Europe/Berlin.",
 }

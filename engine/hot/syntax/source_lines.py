@@ -17,7 +17,7 @@ BEFORE: Final = 60
 #: Places that are in the environment, and places that are in no document.
 _IN_ENVIRONMENT: Final = re.compile(
     "(resource_registry|parameter_defaults|event_sinks|encrypted_param_names"
-    r"|parameter_merge_strategies|convergence)\b"
+    r"|parameter_merge_strategies|convergence|context)\b"
 )
 _IN_NO_DOCUMENT: Final = re.compile(r"hooks\.(add|clear)\b")
 _LINE_BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")

@@ -13,10 +13,11 @@ from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import Move, StackRequest
+from engine.service.requests.stack_region import is_same_region, shown_region
 from engine.service.traversals.start import Traversals, action_in_progress
 from engine.store.connection import Connection
 from engine.store.resources import resource_rows
-from engine.store.stacks import stack_locks
+from engine.store.stacks import stack_locks, stack_rows
 from engine.store.stacks.stack_locks import LockedStack
 from engine.store.stacks.templates import read_template
 from engine.words import UNDER_WAY, Action, ResourceAction
@@ -67,6 +68,7 @@ class Moves:
             await stack_locks.lock_stacks_by_name(conn, project, sorted(others)) if others else {}
         )
         findings = Findings()
+        regions = await stack_rows.read_regions(conn, [*known.values()]) if known else {}
         leaving: dict[UUID, list[str]] = {}
         for index, one in enumerate(moves):
             place = f"moved[{index}]"
@@ -77,6 +79,8 @@ class Moves:
                     f'there is no stack "{one.from_stack}"',
                     "Write the name or ID of a stack of this project.",
                 )
+                continue
+            if self._is_elsewhere(regions.get(source), locked, place, findings):
                 continue
             if not self._check_target(one, blueprint, source == locked.id, place, findings):
                 continue
@@ -103,6 +107,18 @@ class Moves:
             for one in moved
             if one.name in names and one.name not in requested
         ]
+
+    def _is_elsewhere(
+        self, region: str | None, locked: LockedStack, place: str, findings: Findings
+    ) -> bool:
+        """Whether the other stack is in another region. region: None: it is the same stack."""
+        configured = self._traversals.limits.region
+        if region is None or is_same_region(region, locked.region, configured):
+            return False
+        here, there = (shown_region(one, configured) for one in (locked.region, region))
+        reason = f"the other stack is in {there}, and this one in {here}"
+        findings.add(f"{place}.from", reason, "Move resources between stacks of the same region.")
+        return True
 
     def _check_target(
         self, one: Move, blueprint: Blueprint, renames: bool, place: str, findings: Findings

@@ -9,6 +9,7 @@ from engine.plan.draft import Options
 from engine.principal import Principal
 from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
+from engine.service.requests.stack_region import change_region
 from engine.service.traversals.start import (
     Traversals,
     action_in_progress,
@@ -120,6 +121,8 @@ class Snapshots:
             blueprint = await self._traversals.blueprints.build_for(
                 locked, request, stored, conn=conn, known=stored.read_outputs()
             )
+            configured = self._traversals.limits.region
+            await change_region(conn, locked, blueprint.region, configured)
             names = blueprint.definition.resources
             kept = found.saved_data(names)
             overrides = found.restored_overrides(names, await read_overrides(conn, stack_id))

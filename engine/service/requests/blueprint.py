@@ -63,7 +63,8 @@ class Limits:
     by project. language: the cost budget for evaluating a template. nesting_depth: maximum
     levels of nested stacks. strict: warnings are errors. convergence: of the observer.
     deletes_nested: whether users may delete a nested stack by itself. labels: the operator's rules
-    for labels of workers.
+    for labels of workers. region: of stacks whose environment names none; "": the first one of the
+    service catalog.
     """
 
     source: SourceLimits
@@ -85,6 +86,7 @@ class Limits:
     convergence: PolicyRules = field(default_factory=PolicyRules)
     deletes_nested: bool = False
     labels: LabelRules = field(default_factory=LabelRules)
+    region: str = ""
 
     def for_project(self, project: str) -> "Limits":
         """The limits of a project."""
@@ -146,6 +148,11 @@ class Blueprint:
         """The section `convergence` of the template and the environment; None: there is none."""
         section = self.template.document.get(SECTION)
         return merge_sections(section, self.environment.document.get(SECTION))
+
+    @property
+    def region(self) -> str:
+        """The region that the environment names; "": the configured one."""
+        return self.environment.region
 
     @property
     def has_rules(self) -> bool:

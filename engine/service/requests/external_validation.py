@@ -15,15 +15,17 @@ from datetime import timedelta
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Conflict, Findings
+from engine.errors import Conflict, Finding, Findings, Invalid
 from engine.hot.definition.model import StackDefinition
 from engine.hot.definition.validators import ValidationRequest, collect_validations
+from engine.hot.environment.context_section import REGION_PLACE
 from engine.hot.expressions.masking import iterate_texts
 from engine.hot.schema.custom_constraints import REMEDIES
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.maintenance.monitoring import read_now
 from engine.types.custom_constraints import ValidationContext, Verdict
+from engine.types.regions import REGION_CONSTRAINT
 from engine.types.registry import TypeRegistry
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -47,15 +49,21 @@ class ExternalValidation:
         """Names of the validators: custom constraints, and resource types with a lookup."""
         return self._registry.validators().keys()
 
-    async def validate(self, definition: StackDefinition, project: str, credential: str) -> Results:
-        """Call the validators for all values and await them. Raises Invalid with all errors."""
-        requests = self._requests(definition)
+    async def validate(
+        self, definition: StackDefinition, project: str, credential: str, region: str
+    ) -> Results:
+        """Call the validators for all values and await them. region: of the stack, which is
+        validated first. Raises Invalid with all errors."""
+        requests = self._requests(definition, region)
         if not requests:
             return {}
         async with self._database.connection() as conn:
-            context = ValidationContext(project, await read_now(conn), credential)
-        results = await self._run(requests, context)
-        _raise_errors(requests, results)
+            context = ValidationContext(project, await read_now(conn), credential, region)
+        first, others = requests[: bool(region)], requests[bool(region) :]
+        results = await self._run(first, context)
+        _raise_errors(first, results)
+        results |= await self._run(others, context)
+        _raise_errors(others, results)
         return results
 
     async def validate_locked(
@@ -65,23 +73,34 @@ class ExternalValidation:
         project: str,
         credential: str,
         known: Results,
+        region: str,
     ) -> None:
         """Validate under the stack's lock, without waiting. known: the results of `validate`.
 
         Raises Invalid; Conflict if a value without a result needs a validator that must be awaited.
         """
-        requests = self._requests(definition)
+        requests = self._requests(definition, region)
         if not requests:
             return
-        context = ValidationContext(project, await read_now(conn), credential)
+        context = ValidationContext(project, await read_now(conn), credential, region)
         results = dict(known)
         for one in requests:
             if _key(one) not in results:
                 results[_key(one)] = self._call_without_waiting(one, context)
         _raise_errors(requests, results)
 
-    def _requests(self, definition: StackDefinition) -> list[ValidationRequest]:
-        return collect_validations(definition, self._registry.schemas(), self.names)
+    def _requests(self, definition: StackDefinition, region: str) -> list[ValidationRequest]:
+        """That of the region is the first one. Raises Invalid if stacks have no region here."""
+        names = self.names
+        found = collect_validations(definition, self._registry.schemas(), names)
+        if not region:
+            return found
+        if REGION_CONSTRAINT not in names:
+            reason = "This server has no resource types of OpenStack, so a stack has no region."
+            remedy = "Leave out the section context. The operator can set"
+            setting = "[resource_types.openstack] enabled = true, in the mode keystone."
+            raise Invalid([Finding(REGION_PLACE, reason, f"{remedy} {setting}")])
+        return [ValidationRequest(REGION_CONSTRAINT, region, REGION_PLACE), *found]
 
     def _call(self, request: ValidationRequest, context: ValidationContext) -> Verdict:
         try:

@@ -65,7 +65,7 @@ class UpdateBuilder:
         blueprint = await self._traversals.blueprints.build_for(stack, request, stored)
         warned.warn_all(blueprint.warnings)
         results = await self._external_validation.validate(
-            blueprint.definition, project, request.credential
+            blueprint.definition, project, request.credential, blueprint.region
         )
         return PreparedUpdate(stack, blueprint, results)
 
@@ -92,5 +92,6 @@ class UpdateBuilder:
             locked.project,
             request.credential,
             prepared.results if prepared else {},
+            blueprint.region,
         )
         return blueprint

@@ -212,7 +212,8 @@ select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.
        c.deferred, c.rest,
        exists (select from observation b where b.stack_id = c.stack_id) as differs,
        c.observed_at, c.drifted_at, s.changed_at, s.name, s.path,
-       coalesce(s.root_id, s.id) as root_id, v.template -> 'convergence' as by_template,
+       coalesce(s.region, '') as region, coalesce(s.root_id, s.id) as root_id,
+       v.template -> 'convergence' as by_template,
        v.environment -> 'convergence' as by_environment
   from claimed c
   left join stack s on s.id = c.stack_id and s.deleted_at is null
@@ -385,7 +386,7 @@ class ClaimedStack:
     deferred: an observation has left them out; rest: one of the whole stack. differs: a resource
     differed at the last observation. observed_at: start of that; None: there was none. drifted_at:
     when drift was last found or ended; None: never. changed_at: by a request. path: from the root
-    stack. section: `convergence` of the root's template and environment.
+    stack. region: `Call.region`. section: `convergence` of the root's template and environment.
     """
 
     stack_id: UUID
@@ -403,6 +404,7 @@ class ClaimedStack:
     changed_at: datetime | None
     name: str | None
     path: str | None
+    region: str
     root_id: UUID | None
     section: Json
 

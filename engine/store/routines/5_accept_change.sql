@@ -44,12 +44,13 @@ begin
             return;
         end if;
         insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback,
-                           private_outputs, version, traversal, traceparent)
+                           private_outputs, version, traversal, traceparent, region)
         select s.id, s.project, s.name, s.owner, s.tags, s.timeout_mins, s.disable_rollback,
-               s.private_outputs, s.version, s.traversal, nullif(p_trace, '')
+               s.private_outputs, s.version, s.traversal, nullif(p_trace, ''), coalesce(s.region, '')
           from jsonb_to_record(p_stack) as s (
                id uuid, project text, name text, owner text, tags text[], timeout_mins integer,
-               disable_rollback boolean, private_outputs boolean, version integer, traversal integer)
+               disable_rollback boolean, private_outputs boolean, version integer, traversal integer,
+               region text)
             on conflict (project, name) where deleted_at is null do nothing
         returning id into v_stack;
         if v_stack is null then

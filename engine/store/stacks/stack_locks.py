@@ -17,7 +17,8 @@ LOCK_STACK = """
 select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
        (select max(version) from template v where v.stack_id = s.id) as newest,
        s.disable_rollback, t.state, t.action,
-       t.requested_by, t.requested_by_id, t.excluded, now() as now, o.name as root, s.path, s.tags
+       t.requested_by, t.requested_by_id, t.excluded, now() as now, o.name as root, s.path, s.tags,
+       s.region
   from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
   left join stack o on o.id = s.root_id
  where s.id = $1 and s.project = coalesce($2, s.project)
@@ -62,7 +63,7 @@ class LockedStack:
     version: the wanted template version. newest: the highest template version. state, action,
     requested_by, excluded (as in `Rule`): of the traversal. now: the transaction's time. root: name
     of the root stack; None: this is a root stack. path: resource names that lead to it from the
-    root stack (``web/db``), or "".
+    root stack (``web/db``), or "". region: as `Call.region`.
     """
 
     id: UUID
@@ -81,6 +82,7 @@ class LockedStack:
     root: str | None
     path: str
     tags: list[str]
+    region: str
 
     @property
     def path_names(self) -> list[str]:

@@ -27,6 +27,13 @@ update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_
        disable_rollback = coalesce($4, disable_rollback)
  where id = $1
 """
+READ_REGIONS = "select id, region from stack where id = any ($1::uuid[])"
+#: Of a root stack and its nested stacks.
+STORE_REGION = "update stack set region = $2 where id = $1 or root_id = $1"
+HAS_RESOURCES = """
+select exists (select from stack s join resource r on r.stack_id = s.id
+                where s.id = $1 or s.root_id = $1)
+"""
 RECORD_STACK_EVENT = """
 select record_events(array[row ($1::uuid, $2::text, null, null, $1::text, $3::text, $4::text,
                                 $5::text, $6::jsonb)::event_draft])
@@ -76,7 +83,8 @@ class StackHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewStack:
-    """A stack that does not exist yet. private_outputs: see `StackRecord`."""
+    """A stack that does not exist yet. private_outputs: see `StackRecord`. region: as
+    `Call.region`."""
 
     project: str
     name: str
@@ -85,6 +93,7 @@ class NewStack:
     timeout_mins: int | None
     disable_rollback: bool
     private_outputs: bool
+    region: str = ""
 
     @property
     def header(self) -> StackHeader:
@@ -103,6 +112,7 @@ class NewStack:
             "private_outputs": self.private_outputs,
             "version": 1,
             "traversal": 1,
+            "region": self.region,
         }
 
 
@@ -111,6 +121,21 @@ async def read_stack_header(conn: Connection, stack_id: UUID) -> StackHeader:
     if row is None:
         raise LookupError(f"there is no stack {stack_id}, which the caller should have locked")
     return StackHeader(*row)
+
+
+async def read_regions(conn: Connection, stack_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The regions of stacks, by ID."""
+    return {row["id"]: row["region"] for row in await conn.fetch(READ_REGIONS, stack_ids)}
+
+
+async def store_region(conn: Connection, stack_id: UUID, region: str) -> None:
+    """Set the region of a root stack and its nested stacks."""
+    await conn.execute(STORE_REGION, stack_id, region)
+
+
+async def has_resources(conn: Connection, stack_id: UUID) -> bool:
+    """Whether a root stack or one of its nested stacks has resources."""
+    return bool(await conn.fetchval(HAS_RESOURCES, stack_id))
 
 
 async def update_settings(

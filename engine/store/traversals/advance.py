@@ -20,7 +20,10 @@ from engine.store.encryption.secret_values import (
 )
 from engine.words import Json
 
-ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+ADVANCE = """
+select a.*, case when a.kind in ('node', 'later') then stack_region(a.stack_id) end as region
+  from advance($1, $2, $3, $4, $5, $6, $7, $8, $9) a
+"""
 RENEW = """
 update node n set wake_at = clock_timestamp() + $1
   from unnest($2::uuid[], $3::integer[], $4::integer[], $5::integer[])
@@ -98,6 +101,7 @@ class Work:
     expired_leases: number of previous consecutive claims whose lease expired. restarts: how often
     its operation was called again because its process had ended; restarted: by this claim.
     size: approximate bytes of its documents, with those that it reads; 0: they are small.
+    region: of its stack.
     run_after: the node that a later node of a run waits for; None: the node is claimed.
     """
 
@@ -154,6 +158,7 @@ class Work:
     run_after: int | None = None
     lifecycle: Mapping[str, Json] | None = None
     cancelled: bool = False
+    region: str | None = ""
     metadata_now: Json = None
     update_policy_now: Json = None
     lifecycle_now: Mapping[str, Json] | None = None

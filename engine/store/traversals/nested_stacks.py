@@ -45,9 +45,9 @@ select id from tree order by level, id
 """
 INSERT_NESTED_STACK = """
 insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback, version,
-                   traversal, parent_id, parent_resource, root_id, path, traceparent)
+                   traversal, parent_id, parent_resource, root_id, path, traceparent, region)
 select $1, p.project, $2, p.owner, p.tags, p.timeout_mins, true, 1, 1, p.id, $4,
-       coalesce(p.root_id, p.id), ltrim(p.path || '/' || $5::text, '/'), p.traceparent
+       coalesce(p.root_id, p.id), ltrim(p.path || '/' || $5::text, '/'), p.traceparent, p.region
   from stack p where p.id = $3
 """
 STORE_PARENT_RULES = """

@@ -1,9 +1,9 @@
 """The resource types OS::* and AWS::EC2::*: objects of OpenStack services, with the requester's
 token.
 
-- `cloud.py`: the client. `Cloud.session(call.credential)` sends requests as the requester;
+- `cloud.py`: the client. `Cloud.session(call)` sends requests as the requester;
   `Cloud.observer_session(call)` observes, with the operator's reader credential or that of the
-  project's owner, and exists only with `Cloud.can_observe`. `Cloud.reader_session()` is for
+  project's owner, and exists only with `Cloud.can_observe`. `Cloud.reader_session(region)` is for
   completions, and exists only with `Cloud.has_reader`.
 - `services.py`: the services, with the microversions that the types need.
 - `service_errors.py`: errors with the services' own messages (`CloudError`).

@@ -3,7 +3,7 @@
 `Cloud` is shared by all resource types of a process; `Cloud.session` returns what one operation
 uses::
 
-    session = cloud.session(call.credential)
+    session = cloud.session(call)
     found = await session.request(NETWORK, "GET", "/networks/ID", "read the network")
     ports = await session.list(NETWORK, "/ports", "ports", {"network_id": "ID"})
 
@@ -26,6 +26,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Forbidden, HeadgateError, Unavailable
 from engine.types.contract import Call
+from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import HttpClient, NoResponse, Request, Response
 from engine.types.observation import request_sent
 from engine.types.openstack.service_errors import (
@@ -70,9 +71,10 @@ class StackDomain:
 
 @dataclass(frozen=True, slots=True)
 class CloudAccess:
-    """region: the ID of the region of all requests; "": the first one in the catalog. interface: of
-    the endpoints, such as ``public``. reader_id, reader_secret: of the application credential that
-    reads the objects of all projects; "" for none. stack_domain: None: servers get no users."""
+    """region: the ID of the region of stacks that name none; "": the first one in the catalog.
+    interface: of the endpoints, such as ``public``. reader_id, reader_secret: of the application
+    credential that reads the objects of all projects; "" for none. stack_domain: None: servers get
+    no users."""
 
     region: str = ""
     interface: str = "public"
@@ -120,9 +122,14 @@ class CloudIdentity(Protocol):
         """A new token in place of one that a service refused; None if it is not from a trust."""
         ...
 
-    async def endpoint(self, service: Service, token: str) -> str | None:
-        """The URL of a service in the configured region, from the catalog of a token; None if the
-        catalog has none."""
+    async def endpoint(self, service: Service, token: str, region: str) -> str | None:
+        """The URL of a service in a region, from the catalog of a token; None if the catalog has
+        none. region: its ID; "": the configured one. Keystone serves all regions: in one where it
+        has no endpoint, its URL is that of the configured region."""
+        ...
+
+    async def regions(self, token: str) -> Sequence[str]:
+        """The IDs of the regions that the catalog of a token has, sorted."""
         ...
 
     async def reader_token(self, refused: str = "") -> str:
@@ -156,13 +163,13 @@ class Cloud:
     def has_reader(self) -> bool:
         return self.identity.has_reader
 
-    def session(self, credential: str) -> "Session":
-        """A session of the credential of a call or request."""
-        return Session(self, credential)
+    def session(self, user: Call | ValidationContext) -> "Session":
+        """A session of the credential of a call or request, in the region of its stack."""
+        return Session(self, user.credential, user.region)
 
-    def reader_session(self) -> "Session":
+    def reader_session(self, region: str) -> "Session":
         """A session of the reader credential. Only with `has_reader`."""
-        return Session(self, None)
+        return Session(self, None, region)
 
     def can_observe(self, call: Call) -> bool:
         """Whether the object of a resource can be observed: by the reader, or, if it is recorded as
@@ -176,21 +183,26 @@ class Cloud:
 
     def observer_session(self, call: Call) -> "Session":
         """A session that observes the objects of a project. Only with `has_observer`."""
-        return Session(self, None, "" if self.has_reader else call.observation_credential)
+        observer = "" if self.has_reader else call.observation_credential
+        return Session(self, None, call.region, observer)
 
-    def stack_users_session(self, project: str = "") -> "Session":
+    def stack_users_session(self, region: str, project: str = "") -> "Session":
         """A session of the administrator of the domain of stack users. project: the name of one of
         its projects, for objects of this project. Only with `CloudAccess.stack_domain`."""
 
         async def token(refused: str) -> str:
             return (await self.identity.stack_admin(project, refused)).token
 
-        return Session(self, None, source=token)
+        return Session(self, None, region, source=token)
+
+    def region_of(self, call: Call) -> str:
+        """The ID of the region of a stack, for servers; "": the first one in the catalog."""
+        return call.region or self.identity.access.region
 
     def owner_session(self, call: Call) -> "Session":
         """A session that observes as the owner of the project, for a service that shows objects to
         their project only. Only with `Call.observation_credential`."""
-        return Session(self, None, call.observation_credential)
+        return Session(self, None, call.region, call.observation_credential)
 
 
 def is_of_project(call: Call) -> bool:
@@ -201,19 +213,21 @@ def is_of_project(call: Call) -> bool:
 
 
 class Session:
-    """Requests of one operation. credential: None: of the reader or, if observer is not empty, of
-    this `Call.observation_credential`. source: gives the tokens instead; its argument is one that a
-    service has refused, or ""."""
+    """Requests of one operation. region: "": the configured one. credential: None: of the reader
+    or, if observer is not empty, of this `Call.observation_credential`. source: gives the tokens
+    instead; its argument is one that a service has refused, or ""."""
 
     def __init__(
         self,
         cloud: Cloud,
         credential: str | None,
+        region: str,
         observer: str = "",
         source: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
         self._cloud = cloud
         self.credential = credential
+        self.region = region
         self._observer = observer
         self._source = source
         self._token = ""
@@ -374,13 +388,23 @@ class Session:
         url = await self.find_endpoint(service, doing)
         if url is None:
             reason = f"the service catalog of this project has no endpoint of {service.name}"
+            if self.region:
+                reason = f"{reason} in the region {self.region}"
             raise CloudError(f"cannot {doing}: {reason}", public=reason)
         return url
+
+    async def regions(self, doing: str) -> Sequence[str]:
+        """The IDs of the regions in the service catalog, sorted. Raises CloudError."""
+        try:
+            return await self._cloud.identity.regions(await self._known_token())
+        except HeadgateError as error:
+            raise _no_token_error(doing, error) from None
 
     async def find_endpoint(self, service: Service, doing: str) -> str | None:
         """As `endpoint`; None if the service catalog has no such service."""
         try:
-            return await self._cloud.identity.endpoint(service, await self._known_token())
+            token = await self._known_token()
+            return await self._cloud.identity.endpoint(service, token, self.region)
         except HeadgateError as error:
             raise _no_token_error(doing, error) from None
 

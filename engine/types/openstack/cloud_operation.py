@@ -14,6 +14,7 @@ from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.service_errors import CloudError
 from engine.types.operation_outcomes import CANCELLED, next_poll
+from engine.types.regions import name_in_region, region_definition
 from engine.words import Json, ObservedState, ResourceId
 
 #: Seconds of the longest pause between two polls of an object.
@@ -206,9 +207,9 @@ async def wait_for_observer(
         call.stack_id,
         call.operation_key,
         type_.schema.name,
-        key,
+        name_in_region(key, call.region),
         object_id,
-        definition,
+        {**definition, **region_definition(call.region)},
         OBSERVER_PAUSE,
     )
     try:

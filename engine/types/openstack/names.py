@@ -132,17 +132,17 @@ class ObjectConstraint(CustomConstraint):
         self.name = name
         self._lookup = lookup
         self._cloud = cloud
-        self._known: TtlCache[tuple[str, str], bool] = TtlCache()
+        self._known: TtlCache[tuple[str, str, str], bool] = TtlCache()
 
     async def validate(self, value: Json, context: ValidationContext) -> str | None:
         if not context.credential:
             return None  # a request of the engine itself, for a template that was validated before
         if not isinstance(value, str):
             return f"it is not the name or ID of a {self._lookup.what}"
-        place = context.credential, value
+        place = context.credential, context.region, value
         if self._known.get(place, monotonic()):
             return None
-        session = self._cloud.session(context.credential)
+        session = self._cloud.session(context)
         try:
             await self._lookup.verify(session, value, context.project)
         except UnknownObject as error:

@@ -149,10 +149,10 @@ class ObjectType(ResourceType):
         return self._keep_unfinished(call, await self._run_or_end(call, self._update), names)
 
     async def delete(self, call: Call) -> Outcome:
-        return await self.guard(call, self._delete(call, self.cloud.session(call.credential)))
+        return await self.guard(call, self._delete(call, self.cloud.session(call)))
 
     async def check(self, call: Call) -> Outcome:
-        return await self.guard(call, self._check(call, self.cloud.session(call.credential)))
+        return await self.guard(call, self._check(call, self.cloud.session(call)))
 
     async def adopt(self, call: Call) -> Outcome:
         return await self.check(call)
@@ -176,7 +176,7 @@ class ObjectType(ResourceType):
         refused = REFUSED in progress and "id" not in progress
         if call.cancelled and refused and not call.repeated:
             return cancellation(call.physical_id, call.data)
-        outcome = await self.guard(call, operation(call, self.cloud.session(call.credential)))
+        outcome = await self.guard(call, operation(call, self.cloud.session(call)))
         if call.cancelled and isinstance(outcome, Wait) and would_wait(call, outcome):
             object_id = outcome.progress.get("id") or call.physical_id
             data = call.data if object_id else {**self._lost_object_data(call, None), **call.data}
@@ -579,7 +579,7 @@ class ObjectType(ResourceType):
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         if not context.credential or "{" in self.row.path:
             return None
-        session = self.cloud.session(context.credential)
+        session = self.cloud.session(context)
         try:
             found = await self.find(session, self.row.path, physical_id)
         except CloudError as error:
@@ -589,7 +589,7 @@ class ObjectType(ResourceType):
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
         if not self.importable:
             return await super().read_live(call, imported)
-        session = self.cloud.session(call.credential)
+        session = self.cloud.session(call)
         for name in self.schema.properties:
             if f"{{{name}}}" in self.row.path and not call.properties.get(name):
                 raise needs_property(self.schema.name, name)

@@ -46,7 +46,7 @@ class Quota(CloudType):
         return await run_guarded(call, lambda: self._write(call), call.physical_id)
 
     async def _write(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         project = await PROJECTS.verify(session, str(call.properties[_PROJECT]))
         limits = {
             name: one
@@ -58,7 +58,7 @@ class Quota(CloudType):
 
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is not None:
-            await self._cloud.session(call.credential).delete(
+            await self._cloud.session(call).delete(
                 self._service,
                 f"{self._path}/{segment(call.physical_id)}",
                 "reset the limits of the project",
@@ -67,7 +67,7 @@ class Quota(CloudType):
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         found = await self._request(session, "GET", str(call.physical_id))
         return Done(call.physical_id, {"show": dict(found)})
 

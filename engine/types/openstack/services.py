@@ -65,6 +65,13 @@ DATABASE = Service("Trove", ("database",), limits=False)
 OBJECT_STORE = Service("Swift", ("object-store",))
 
 
+def find_regions(catalog: Sequence[Mapping[str, Json]]) -> list[str]:
+    """The IDs of the regions of all endpoints, sorted. catalog: as in a token."""
+    endpoints = (one for entry in catalog for one in entry.get("endpoints") or ())
+    found = {one.get("region_id") or one.get("region") for one in endpoints}
+    return sorted(str(one) for one in found if one)
+
+
 def find_endpoint(
     catalog: Sequence[Mapping[str, Json]], service: Service, region: str, interface: str
 ) -> str | None:

@@ -262,7 +262,7 @@ class SoftwareDeployment(ReceivesObjects):
         objects = self._uploads_to(call)
         if objects is None:
             return None
-        if not await objects.is_available(call.credential):
+        if not await objects.is_available(call):
             transport = call.properties["signal_transport"]
             reason = f"{transport} needs {objects.service}, which the service catalog does not have"
             reason = f"{reason}. {TRANSPORT_REMEDY}"

@@ -29,7 +29,8 @@ class MetadataObject:
 
     read_url, write_url: accept GET or PUT without further credentials. They are secrets. owner: the
     ID of the server's resource, which each write stores with the object; of a queue, the name of
-    its project. settings: of a queue, with which the agent reads it. They are secrets.
+    its project. settings: of a queue, with which the agent reads it. They are secrets. region: of
+    the stack of a queue; "": the configured one.
     """
 
     container: str
@@ -38,6 +39,7 @@ class MetadataObject:
     read_url: str = field(default="", repr=False)
     write_url: str = field(default="", repr=False)
     settings: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    region: str = ""
 
     @property
     def is_queue(self) -> bool:
@@ -47,7 +49,8 @@ class MetadataObject:
         """As earlier releases read it, unless it is a queue."""
         common = {"container": self.container, "name": self.name, "owner": self.owner}
         if self.is_queue:
-            return {**common, "settings": dict(self.settings)}
+            region = {"region": self.region} if self.region else {}
+            return {**common, "settings": dict(self.settings), **region}
         return {**common, "read_url": self.read_url, "write_url": self.write_url}
 
 

@@ -251,7 +251,7 @@ class TransportHandle(Handle):
 
     async def _create_object(self, call: Call, objects: ObjectSignals, transport: str) -> Outcome:
         try:
-            if not await objects.is_available(call.credential):
+            if not await objects.is_available(call):
                 reason = " ".join(_missing_service(transport, "the service catalog does not have"))
                 return Failed(reason, public_reason=reason)
             created = await objects.create(call)
@@ -337,7 +337,7 @@ class SwiftSignalHandle(SignedHandle):
 
     async def _create_object(self, call: Call, objects: ObjectSignals) -> Outcome:
         try:
-            if not await objects.is_available(call.credential):
+            if not await objects.is_available(call):
                 return _done_with_url(call, call.signal_url.signed_url, {})
             created = await objects.create(call)
         except ServiceError as error:

@@ -387,4 +387,5 @@ def call_of(
         else NO_SIGNAL_URL,
         signal_resource_type=work.signal_resource_type,
         metadata=work.metadata_now or {},
+        region=work.region or "",
     )

@@ -26,6 +26,7 @@ from engine.store.observer.completions import ClaimedRequest, WaitingOperation
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import ResourceType
 from engine.types.observation import Observation, count_requests
+from engine.types.regions import listed_region, name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
@@ -192,7 +193,8 @@ class CompletionObserver:
         if definition is None:
             return False
         type_ = self._registry.get(claimed.type)
-        endpoint = (claimed.project, claimed.type, type_.objects_endpoint(definition))
+        asked = name_in_region(type_.objects_endpoint(definition), listed_region(definition))
+        endpoint = (claimed.project, claimed.type, asked)
         known = await self._endpoints.read_failed([endpoint])
         await self._take(endpoint, known)
         try:

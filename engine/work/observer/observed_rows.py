@@ -23,8 +23,10 @@ def recorded_call(
     recorded: RecordedResource,
     key: UUID,
     credential: str = "",
+    region: str = "",
 ) -> Call:
-    """A call about the recorded state of a resource. credential: `Call.observation_credential`."""
+    """A call about the recorded state of a resource. credential: `Call.observation_credential`.
+    region: `Call.region`."""
     return Call(
         project=project,
         stack_id=stack_id,
@@ -40,6 +42,7 @@ def recorded_call(
         attributes=recorded.attributes,
         has_secrets=recorded.has_secrets,
         observation_credential=credential,
+        region=region,
     )
 
 

@@ -21,6 +21,7 @@ from engine.store.observer import observations
 from engine.store.observer.observations import RecordedResource
 from engine.types.contract import Call, ResourceType
 from engine.types.observation import Observation, count_requests
+from engine.types.regions import name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import ObservedState, ResourceId, StackId
 from engine.work.observer.endpoint_back_off import (
@@ -117,7 +118,7 @@ class ProviderCalls:
             stack = progress.stack
             call = recorded_call(
                 stack.project, StackId(stack.stack_id), stack.name or "", recorded, self._new_id(),
-                credential,
+                credential, stack.region,
             )  # fmt: skip
             known = self._key(type_, call)
             if known is None:
@@ -136,7 +137,10 @@ class ProviderCalls:
         """The key and the endpoint of the type; None also if the type raises an error."""
         try:
             key = type_.observation_key(call)
-            return None if key is None else (key, type_.observation_endpoint(call))
+            if key is None:
+                return None
+            endpoint = type_.observation_endpoint(call)
+            return name_in_region(key, call.region), name_in_region(endpoint, call.region)
         except Exception as error:
             self._guard.report(error, resource_type=type_.schema.name)
             return None

@@ -12,6 +12,7 @@ from engine.store.database import Database
 from engine.store.observer import provider_endpoints
 from engine.store.observer.provider_endpoints import NewFailure
 from engine.types.observation import Observation
+from engine.types.regions import service_of
 from engine.types.text_cleaning import replace_nul
 from engine.work.observer.endpoint_back_off import (
     REMEMBERED,
@@ -30,14 +31,15 @@ MAX_REASON = 1_000
 @dataclass(frozen=True, slots=True)
 class RequestRates:
     """Requests per minute that observers may send to an endpoint; 0.0: unlimited. endpoints:
-    (globs, rate); the first that matches applies."""
+    (globs, rate); the first that matches applies. A service has a budget for each region."""
 
     default: float = 0.0
     endpoints: Sequence[tuple[Sequence[str], float]] = ()
 
     def rate_of(self, endpoint: str) -> float:
+        names = {endpoint, service_of(endpoint)}
         for globs, rate in self.endpoints:
-            if any(fnmatchcase(endpoint, glob) for glob in globs):
+            if any(fnmatchcase(name, glob) for name in names for glob in globs):
                 return rate
         return self.default
 

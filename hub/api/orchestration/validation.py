@@ -114,7 +114,9 @@ async def _validate(
         {},
     )
     warned.warn_all((*new.warnings, *validated.definition.warnings))
-    await context.engine.external_validation.validate(validated.definition, project, new.credential)
+    await context.engine.external_validation.validate(
+        validated.definition, project, new.credential, validated.environment.region
+    )
     return validated
 
 

@@ -314,3 +314,12 @@ async def test_the_limit_counts_resources_of_nested_templates(run: Program) -> N
                          files=files)  # fmt: skip
     assert "the template has 31 resources, including those of nested templates" in message
     await validated(run, template=template(resources), files=files)
+
+
+async def test_a_server_without_types_of_openstack_has_no_regions(run: Program) -> None:
+    context = {"context": {"region_name": "RegionTwo"}}
+    error = await refused(
+        run, "/stacks", stack_name="s", template=template({}), environment=context
+    )
+    assert "context.region_name" in error and "no resource types of OpenStack" in error
+    assert "[resource_types.openstack] enabled = true" in error

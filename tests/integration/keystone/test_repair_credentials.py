@@ -49,7 +49,7 @@ class Region(ResourceType):
 
     def _session(self, call: Call) -> Any:
         assert self.cloud is not None
-        return self.cloud.session(call.credential)
+        return self.cloud.session(call)
 
     async def create(self, call: Call) -> Outcome:
         region = {"id": f"r{call.operation_key.hex}", **call.properties}

@@ -50,7 +50,7 @@ class InMemoryObjects:
         self.broken: ServiceError | None = None
         self.not_removed: ServiceError | None = None
 
-    async def is_available(self, credential: str) -> bool:
+    async def is_available(self, call: Call) -> bool:
         return self.available
 
     async def create(self, call: Call) -> SignalObject:
@@ -70,7 +70,7 @@ class InMemoryObjects:
             raise self.not_removed
         self.names = {one for one in self.names if one == keep}
 
-    async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
+    async def list_all(self, project: str, region: str) -> AsyncIterator[Mapping[str, Json]]:
         yield {number_of(one, 1): 1 for one in self.names}
 
 

@@ -158,7 +158,7 @@ async def test_a_message_lives_as_long_as_zaqar_allows() -> None:
 
 async def test_a_cloud_without_zaqar_fails_the_server_with_the_reason() -> None:
     class NoZaqar(StackIdentity):
-        async def endpoint(self, service: Json, token: str) -> str | None:
+        async def endpoint(self, service: Json, token: str, region: str) -> str | None:
             return None
 
     queues = ZaqarServerQueues(Cloud(Answers(), NoZaqar()), DOMAIN, "http://keystone")

@@ -51,7 +51,7 @@ class InMemoryQueue:
         self.names: set[str] = set()
         self.broken: ServiceError | None = None
 
-    async def is_available(self, credential: str) -> bool:
+    async def is_available(self, call: Call) -> bool:
         return self.available
 
     async def create(self, call: Call) -> SignalObject:
@@ -72,7 +72,7 @@ class InMemoryQueue:
     async def remove(self, call: Call, *, keep: str = "") -> None:
         self.names = {one for one in self.names if one == keep}
 
-    async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
+    async def list_all(self, project: str, region: str) -> AsyncIterator[Mapping[str, Json]]:
         raise AssertionError("the observer was used")
         yield {}
 

@@ -131,7 +131,7 @@ class Alarm(RepairedType):
         return await self.guard(call, self._enable(call, enabled=True))
 
     async def _enable(self, call: Call, *, enabled: bool) -> Outcome:
-        session = self.cloud.session(call.credential)
+        session = self.cloud.session(call)
         wanted = self.alarm_of(await self.properties_of(call, session))
         if not enabled:
             wanted[ENABLED] = False

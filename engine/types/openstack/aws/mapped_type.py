@@ -105,7 +105,7 @@ class MappedType(ResourceType):
         done = Done(created["id"], created["attributes"], created["data"])
         progress = {name: one for name, one in (call.progress or {}).items() if name != _CREATED}
         inner = replace(call, progress=progress or None)
-        session = self.cloud.session(call.credential)
+        session = self.cloud.session(call)
         outcome = await run_guarded(
             inner, lambda: self.follow_up(inner, session, done), done.physical_id, done.data
         )
@@ -120,7 +120,7 @@ class MappedType(ResourceType):
         return await run_guarded(call, lambda: self._delete(call), call.physical_id)
 
     async def _delete(self, call: Call) -> Outcome:
-        session = self.cloud.session(call.credential)
+        session = self.cloud.session(call)
         if (outcome := await self.before_delete(call, session)) is not None:
             return outcome
         outcome = await self._run(self._translate(call), "delete")
@@ -160,7 +160,7 @@ class MappedType(ResourceType):
         found = progress.pop(_RESOLVED, None)
         ends_at_once = self.cancellable and not isinstance(self.other, ObjectType)
         if found is None and not (call.cancelled and ends_at_once):
-            session = self.cloud.session(call.credential)
+            session = self.cloud.session(call)
 
             async def resolve() -> Outcome:
                 return Wait(call.now, await self.resolve(call, session))

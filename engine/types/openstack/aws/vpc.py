@@ -216,7 +216,7 @@ class GatewayAttachment(CloudType):
         return await self.create(call)
 
     async def _prepare(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         vpc = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
         external = await external_network(session, call.data.get(_EXTERNAL))
         tables = await _route_tables(session, vpc)
@@ -226,7 +226,7 @@ class GatewayAttachment(CloudType):
         return Wait(call.now, {_VPC: vpc, _EXTERNAL: external, _ROUTERS: wanted, _LEFT: left})
 
     async def _attach(self, call: Call, saved: Mapping[str, Json]) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         external, wanted = saved[_EXTERNAL], saved[_ROUTERS]
         for one in await _route_tables(session, saved[_VPC]):
             router = id_of(NETWORK, one)
@@ -236,13 +236,13 @@ class GatewayAttachment(CloudType):
         return Done(saved[_VPC], data={_EXTERNAL: external, _ROUTERS: wanted})
 
     async def _delete(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         await _disconnect_routers(session, call.data.get(_ROUTERS) or {})
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
         """An adopted attachment has connected all route tables."""
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         vpc = await NETWORKS.find_id(session, str(call.properties["VpcId"]), call.project)
         external = call.data.get(_EXTERNAL) or await external_network(session)
         tables = await _route_tables(session, vpc)

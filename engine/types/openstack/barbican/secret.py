@@ -98,7 +98,7 @@ class StoredSecret(StoredType):
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         """Read each object: the lists of Barbican have those of the reader's own project only."""
-        session, limit = self._cloud.reader_session(), asyncio.Semaphore(PARALLEL)
+        session, limit = self._cloud.reader_session(calls[0].region), asyncio.Semaphore(PARALLEL)
 
         async def observe_one(call: Call) -> Observation:
             async with limit:

@@ -98,7 +98,7 @@ class StoredType(CloudType):
 
     async def create(self, call: Call) -> Outcome:
         try:
-            outcome = await self._create(call, self._cloud.session(call.credential))
+            outcome = await self._create(call, self._cloud.session(call))
         except ClaimConflict:
             outcome = self._search_again(call)
         except CloudError as error:
@@ -187,7 +187,7 @@ class StoredType(CloudType):
         return Done(self._reference(found), await self.attributes_of(session, found))
 
     async def _delete(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         reference = call.physical_id
         if reference is None and (lost := call.data.get(_LOST)) is not None:
             try:
@@ -201,7 +201,7 @@ class StoredType(CloudType):
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         found = await self._read(session, id_in(call.physical_id))
         if found is None:
             public = f"the {self.what} does not exist"
@@ -212,7 +212,7 @@ class StoredType(CloudType):
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         if not context.credential:
             return None
-        session = self._cloud.session(context.credential)
+        session = self._cloud.session(context)
         try:
             found = await self._read(session, id_in(physical_id))
         except CloudError as error:

@@ -83,7 +83,7 @@ class QoSAssociation(ResourceType):
         return await run_guarded(call, lambda: self._delete(call), call.physical_id)
 
     async def _write(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         specs = await QOS_SPECS.find_id(session, str(call.properties["qos_specs"]))
         given = call.properties.get("volume_types") or []
         wanted = [await VOLUME_TYPES.find_id(session, str(one)) for one in given]
@@ -96,7 +96,7 @@ class QoSAssociation(ResourceType):
 
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is not None:
-            session = self._cloud.session(call.credential)
+            session = self._cloud.session(call)
             for type_id in call.data.get("types") or []:
                 try:
                     await _associate(session, call.physical_id, type_id, "disassociate")

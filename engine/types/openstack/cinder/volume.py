@@ -40,6 +40,7 @@ from engine.types.openstack.lookups import IMAGES, volume_constraints
 from engine.types.openstack.operation_marker import MARKER, check_metadata
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
+from engine.types.regions import listed_region
 from engine.words import Json, ResourceId
 
 _GONE = "the volume does not exist"
@@ -73,7 +74,7 @@ class Volume(CloudType):
             return Replace()
         if call.cancelled:
             return cancellation(call.physical_id, call.data)
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         return await run_guarded(call, lambda: update_volume(session, call), call.physical_id)
 
     async def snapshot(self, call: Call) -> Outcome:
@@ -95,11 +96,11 @@ class Volume(CloudType):
             )
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
-        found = await find_volume(self._cloud.session(context.credential), physical_id)
+        found = await find_volume(self._cloud.session(context), physical_id)
         return None if found is not None else f"there is no volume {physical_id}"
 
     async def _begin_create(self, call: Call) -> Outcome:
-        session, properties = self._cloud.session(call.credential), call.properties
+        session, properties = self._cloud.session(call), call.properties
         found = (
             await _find_marked(session, volume_name(call), call.operation_key.hex)
             if call.repeated
@@ -127,7 +128,7 @@ class Volume(CloudType):
         return proceed(call, {"id": id_of(CINDER, created)})
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         if not progress.get("restored"):  # the observer waits for the creation alone
             reason = "the volume is not available; the observer lists the volumes"
             waits = await self.wait_for_observer(call, "volumes", progress["id"], reason)
@@ -161,13 +162,13 @@ class Volume(CloudType):
         found = (call.progress or {}).get("id")
         if found is None:
             volume = await _find_marked(
-                self._cloud.session(call.credential), volume_name(call), call.operation_key.hex
+                self._cloud.session(call), volume_name(call), call.operation_key.hex
             )
             found = None if volume is None else id_of(CINDER, volume)
         return cancellation(found, data)
 
     async def _delete(self, call: Call) -> Outcome:
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         if call.physical_id is not None:
             volume = await find_volume(session, call.physical_id)
         elif marker := call.data.get("marker"):  # a create without an answer may have created one
@@ -197,7 +198,7 @@ class Volume(CloudType):
         return poll(call, {"asked": True}, "the volume is deleting")
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         volume = await find_volume(session, call.physical_id or "")
         if volume is None:
             return Failed(_GONE, None, call.data, public_reason=_GONE)
@@ -209,7 +210,7 @@ class Volume(CloudType):
 
     async def _back_up(self, call: Call) -> Outcome:
         """A backup of the volume, named after the operation."""
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         if "backup" not in progress:
             found = await session.list(CINDER, "/backups", "backups", {"name": call.own_name})
             if not found:
@@ -238,7 +239,8 @@ class Volume(CloudType):
         self, project: str, definition: Mapping[str, Json]
     ) -> AsyncIterator[Mapping[str, Json]]:
         try:
-            async for page in _pages(self._cloud.reader_session(), project):
+            session = self._cloud.reader_session(listed_region(definition))
+            async for page in _pages(session, project):
                 yield {id_of(CINDER, one): one for one in page}
         except CloudError as error:
             reason = error.public or "the volumes cannot be listed"

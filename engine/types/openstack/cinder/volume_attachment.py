@@ -62,7 +62,7 @@ class VolumeAttachment(CloudType):
         return "volume_id" in call.changed
 
     async def _attach(self, call: Call) -> Outcome:
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         server, volume_id = _server(call), str(call.properties["volume_id"])
         if not progress.get("asked"):
             if not progress.get("absent"):
@@ -114,7 +114,7 @@ class VolumeAttachment(CloudType):
         server = _attached_server(call)
         if call.physical_id is None or not server:
             return None
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         if await _find(session, server, call.physical_id) is None:
             return await _wait_until_detached(session, call, progress)
         if not progress.get("detaching"):
@@ -123,7 +123,7 @@ class VolumeAttachment(CloudType):
         return poll(call, {**progress, "detaching": True}, "the volume is being detached")
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         server = _attached_server(call)
         found = await _find(session, server, call.physical_id or "") if server else None
         if found is None:

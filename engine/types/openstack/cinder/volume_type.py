@@ -99,7 +99,7 @@ class EncryptedVolumeType(CloudType):
         return await run_guarded(call, lambda: self._update(call), call.physical_id)
 
     async def _create(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         type_id = await VOLUME_TYPES.find_id(session, str(call.properties["volume_type"]))
         found = await _read(session, type_id)
         if found and not call.repeated:
@@ -111,7 +111,7 @@ class EncryptedVolumeType(CloudType):
         return Done(type_id, {"show": await _read(session, type_id)})
 
     async def _update(self, call: Call) -> Outcome:
-        session, type_id = self._cloud.session(call.credential), str(call.physical_id)
+        session, type_id = self._cloud.session(call), str(call.physical_id)
         encryption = str((await _read(session, type_id)).get("encryption_id"))
         path = f"/types/{segment(type_id)}/encryption/{segment(encryption)}"
         doing = "change the encryption of the volume type"
@@ -121,7 +121,7 @@ class EncryptedVolumeType(CloudType):
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Done(None)
-        session, type_id = self._cloud.session(call.credential), call.physical_id
+        session, type_id = self._cloud.session(call), call.physical_id
         found = await _read(session, type_id)
         if found:
             encryption = id_of(CINDER, found, "encryption_id")
@@ -131,7 +131,7 @@ class EncryptedVolumeType(CloudType):
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         found = await _read(session, str(call.physical_id))
         if not found:
             reason = "the volume type has no encryption"

@@ -65,11 +65,11 @@ class WebImage(CloudType):
             findings.add(f"{place}.extra_properties.id", reason, remedy)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
-        found = await _find(self._cloud.session(context.credential), physical_id)
+        found = await _find(self._cloud.session(context), physical_id)
         return None if found is not None else f"there is no image {physical_id}"
 
     async def _begin_create(self, call: Call) -> Outcome:
-        session, image_id = self._cloud.session(call.credential), _image_id(call)
+        session, image_id = self._cloud.session(call), _image_id(call)
         if not call.repeated or await _find(session, image_id) is None:
             image = {**_fields(call), **_extra(call.properties), "id": image_id}
             image["name"] = image.get("name") or call.own_name
@@ -77,7 +77,7 @@ class WebImage(CloudType):
         return proceed(call, {"id": image_id})
 
     async def _poll_create(self, call: Call, image_id: str) -> Outcome:
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         image = await _find(session, image_id)
         status = str(image.get("status")) if image is not None else "deleted"
         if status == "active":
@@ -123,7 +123,7 @@ class WebImage(CloudType):
         return Done(image_id, {"show": dict(image)}, call.data)
 
     async def _update(self, call: Call) -> Outcome:
-        session, image_id = self._cloud.session(call.credential), str(call.physical_id)
+        session, image_id = self._cloud.session(call), str(call.physical_id)
         image = await _find(session, image_id) or {}
         wanted = {**_fields(call), **_extra(call.properties)}
         wanted["name"] = wanted.get("name") or image.get("name")
@@ -146,13 +146,13 @@ class WebImage(CloudType):
     async def _delete(self, call: Call) -> Outcome:
         if (image_id := call.physical_id or call.data.get(_LOST)) is None:
             return Done(None)
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         path = f"/images/{segment(image_id)}"
         await session.delete(IMAGE, path, "delete the image")
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        image = await _find(self._cloud.session(call.credential), str(call.physical_id))
+        image = await _find(self._cloud.session(call), str(call.physical_id))
         if image is None:
             reason = "the image does not exist"
             return Failed(reason, None, call.data, public_reason=reason)

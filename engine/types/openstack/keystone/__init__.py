@@ -6,10 +6,11 @@ from engine.types.openstack.keystone.catalog import catalog_types
 from engine.types.openstack.keystone.identities import identity_types
 from engine.types.openstack.keystone.lookups import identity_constraints
 from engine.types.openstack.keystone.role_assignments import role_assignment_types
+from engine.types.openstack.region_constraint import RegionConstraint
 
 
 def keystone_types(cloud: Cloud) -> list[ResourceType]:
     """The types; the first one has the custom constraints of all."""
     types = [*identity_types(cloud), *catalog_types(cloud), *role_assignment_types(cloud)]
-    types[0].constraints = tuple(identity_constraints(cloud))
+    types[0].constraints = (*identity_constraints(cloud), RegionConstraint(cloud))
     return types

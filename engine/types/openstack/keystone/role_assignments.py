@@ -64,7 +64,7 @@ class RoleAssignment(CloudType):
         return await run_guarded(call, lambda: self._change(call), physical_id, _data(own))
 
     async def _change(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         actor_id = await self._lookup.find_id(session, str(call.properties[self._actor.value]))
         wanted = await wanted_grants(session, self._actor, actor_id, call.properties)
         own, absent = _own(call), _grants((call.progress or {}).get(_ABSENT))
@@ -79,12 +79,12 @@ class RoleAssignment(CloudType):
         return Done(call.physical_id or call.own_name, {}, _data(wanted))
 
     async def _delete(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         await change_grants(session, add=(), remove=_own(call))
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         for one in sorted(_own(call)):
             if not await exists(session, one):
                 reason = f"there is no role assignment {_describe(one)}"
@@ -102,7 +102,7 @@ class RoleAssignment(CloudType):
         return ("roles",)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session = self._cloud.reader_session()
+        session = self._cloud.reader_session(calls[0].region)
         try:
             present = await self._present(session, calls)
         except CloudError as error:

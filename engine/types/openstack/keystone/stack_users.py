@@ -74,7 +74,7 @@ class StackUsers:
         """Create the project of this name and the user, or enable a user that exists and set its
         password. suffix: what the name of the user ends with. described: what has the user, for
         administrators of Keystone."""
-        session = self._cloud.stack_users_session()
+        session = self._session()
         domain_id, role = self._domain.id, await self._find_role(session)
         common = {"name": project, "domain_id": domain_id, "description": described}
         project_id = id_of(IDENTITY, await self._create(session, "project", common))
@@ -89,7 +89,7 @@ class StackUsers:
 
     async def remove_users(self, project: str, *, keep: str = "") -> None:
         """Delete the users of a project except `keep`, also those without a role in it."""
-        session = self._cloud.stack_users_session()
+        session = self._session()
         query = {"domain_id": self._domain.id, "name__startswith": project}
         for one in await session.list(IDENTITY, "/users", "users", query):
             if str(one.get("name")).startswith(project) and one.get("name") != keep:
@@ -98,7 +98,7 @@ class StackUsers:
 
     async def has_project(self, name: str) -> bool:
         """Whether the project exists; if so, the administrator can delete what it has."""
-        session = self._cloud.stack_users_session()
+        session = self._session()
         project = await self._find(session, "project", name)
         if project is None:
             return False
@@ -108,12 +108,16 @@ class StackUsers:
 
     async def remove_project(self, name: str) -> None:
         """Delete the project, if it exists."""
-        session = self._cloud.stack_users_session()
+        session = self._session()
         found = await self._find(session, "project", name)
         if found is not None:
             path = f"/projects/{segment(id_of(IDENTITY, found))}"
             await session.delete(IDENTITY, path, "delete the project of the server")
         self._cloud.identity.forget_stack_project(name)
+
+    def _session(self) -> Session:
+        """Keystone is the same in all regions."""
+        return self._cloud.stack_users_session("")
 
     async def _admin(self) -> str:
         """The ID of the administrator. Raises CloudError."""

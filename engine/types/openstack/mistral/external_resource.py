@@ -63,7 +63,7 @@ class ExternalResource(CloudType):
     async def _cancel(self, call: Call, action: str, known: str) -> Outcome:
         """Cancel the workflow, so that it does not run beside that of a delete, which gets its
         output. A workflow that has succeeded keeps its result."""
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         execution = _execution_id(call, action)
         path = f"{EXECUTIONS}/{segment(execution)}"
         try:
@@ -96,7 +96,7 @@ class ExternalResource(CloudType):
         if not wanted:
             object_id = call.physical_id or call.own_name
             return Done(object_id, {"output": before}, {**call.data, OUTPUTS: before})
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         execution = (call.progress or {}).get(EXECUTION)
         if execution is None:
             execution = _execution_id(call, action)

@@ -42,7 +42,7 @@ class NeutronType(ObjectType):
         except CloudError as error:
             if error.kind != OVER_QUOTA:
                 raise
-            session = self.cloud.session(call.credential)
+            session = self.cloud.session(call)
             raise await quota_error(session, call.project, error) from None
 
     async def ports_using(self, session: Session, query: Query) -> list[str]:

@@ -205,7 +205,7 @@ class PortType(NeutronType):
 
     def __init__(self, schema: TypeSchema, row: ObjectRow, cloud: Cloud) -> None:
         super().__init__(schema, row, cloud)
-        self._near: TtlCache[tuple[str | None, str], Mapping[str, Json]] = TtlCache()
+        self._near: TtlCache[tuple[str | None, str, str], Mapping[str, Json]] = TtlCache()
 
     async def value_of(self, call: Call, session: Session, name: str, value: Json) -> Json:
         if name == "fixed_ips":
@@ -333,7 +333,7 @@ class PortType(NeutronType):
 
     async def _read_near(self, session: Session, path: str, key: str) -> Mapping[str, Json]:
         """A network or subnet of a port, read once for many ports of a change."""
-        place = (session.credential, path)
+        place = (session.credential, session.region, path)
         known = self._near.get(place, monotonic())
         if known is None:
             known = await session.find(NETWORK, path, key, f"read the {key}") or {}

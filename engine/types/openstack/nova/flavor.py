@@ -63,11 +63,11 @@ class Flavor(CloudType):
         return await run_guarded(call, lambda: self._update(call), call.physical_id)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
-        found = await _find(self._cloud.session(context.credential), physical_id)
+        found = await _find(self._cloud.session(context), physical_id)
         return None if found is not None else f"there is no flavor {physical_id}"
 
     async def _create(self, call: Call) -> Outcome:
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         if "id" in progress:
             return await self._write(session, call, progress["id"])
         name = str(call.properties.get("name") or call.own_name)
@@ -85,7 +85,7 @@ class Flavor(CloudType):
         return proceed(call, {"id": id_of(COMPUTE, created)})
 
     async def _update(self, call: Call) -> Outcome:
-        return await self._write(self._cloud.session(call.credential), call, call.physical_id or "")
+        return await self._write(self._cloud.session(call), call, call.physical_id or "")
 
     async def _write(self, session: Session, call: Call, flavor_id: str) -> Outcome:
         """Write the extra specs and the projects."""
@@ -111,13 +111,13 @@ class Flavor(CloudType):
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Done(None)
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         path = f"/flavors/{segment(call.physical_id)}"
         await session.delete(COMPUTE, path, "delete the flavor")
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        found = await _find(self._cloud.session(call.credential), call.physical_id or "")
+        found = await _find(self._cloud.session(call), call.physical_id or "")
         if found is None:
             return Failed(_GONE, None, call.data, public_reason=_GONE)
         return _done(found)

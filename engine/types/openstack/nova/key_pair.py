@@ -63,12 +63,12 @@ class KeyPair(CloudType):
             findings.add(f"{place}.public_key", reason, "Set it to the certificate.")
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
-        session = self._cloud.session(context.credential)
+        session = self._cloud.session(context)
         found = await find_key_pair(session, physical_id, "")
         return None if found is not None else f"there is no key pair {physical_id}"
 
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
-        session, name = self._cloud.session(call.credential), str(call.physical_id)
+        session, name = self._cloud.session(call), str(call.physical_id)
         try:
             user = await _user_id(session, call.properties)
             found = await find_key_pair(session, name, user)
@@ -84,7 +84,7 @@ class KeyPair(CloudType):
         return live_object(self.schema, name, LiveProperties(values), call, compare)
 
     async def _create(self, call: Call) -> Outcome:
-        session, progress = self._cloud.session(call.credential), dict(call.progress or {})
+        session, progress = self._cloud.session(call), dict(call.progress or {})
         name, user = str(call.properties["name"]), await _user_id(session, call.properties)
         if not progress:
             if await find_key_pair(session, name, user) is not None:
@@ -114,7 +114,7 @@ class KeyPair(CloudType):
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Done(None)
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         user = call.data.get("user")
         query = {"user_id": str(user)} if user else None
         path = f"/os-keypairs/{segment(call.physical_id)}"
@@ -122,7 +122,7 @@ class KeyPair(CloudType):
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         user = str(call.data.get("user") or "")
         found = await find_key_pair(session, call.physical_id or "", user)
         if found is None:

@@ -55,6 +55,7 @@ from engine.types.openstack.nova.user_data import (
 from engine.types.openstack.operation_marker import MARKER, check_metadata
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import COMPUTE, IMAGE, NETWORK
+from engine.types.regions import listed_region
 from engine.types.software.deployed_server import (
     OS_COLLECT_CONFIG,
     AgentConnection,
@@ -115,7 +116,7 @@ class Server(CloudType):
         return await run_guarded(call, lambda: self._adopt(call), call.physical_id)
 
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         try:
             server = await find_server(session, str(call.physical_id))
             if server is None:
@@ -181,14 +182,14 @@ class Server(CloudType):
         check_metadata(properties, place, findings)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
-        session = self._cloud.session(context.credential)
+        session = self._cloud.session(context)
         found = await find_server(session, physical_id)
         return None if found is not None else f"there is no server {physical_id}"
 
     # Creation
 
     async def _begin_create(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         name = server_name(call)
         found = await _find_marked(session, name, call.operation_key.hex) if call.repeated else None
         if found is not None:
@@ -226,14 +227,14 @@ class Server(CloudType):
         """The failure of a cancelled create, with the server that a lost call may have created."""
         found = (call.progress or {}).get("id")
         if found is None:
-            session = self._cloud.session(call.credential)
+            session = self._cloud.session(call)
             server = await _find_marked(session, server_name(call), call.operation_key.hex)
             found = None if server is None else id_of(COMPUTE, server)
         return cancellation(found, data)
 
     async def _poll_create(self, call: Call, data: Mapping[str, Json]) -> Outcome:
         progress = call.progress or {}
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         reason = "the server is not active; the observer lists the servers"
         waits = await self.wait_for_observer(call, "servers", progress["id"], reason)
         if waits is not None:
@@ -255,7 +256,8 @@ class Server(CloudType):
         self, project: str, definition: Mapping[str, Json]
     ) -> AsyncIterator[Mapping[str, Json]]:
         try:
-            async for page in _server_pages(self._cloud.reader_session(), project):
+            session = self._cloud.reader_session(listed_region(definition))
+            async for page in _server_pages(session, project):
                 yield {id_of(COMPUTE, one): server_state.progress_fields(one) for one in page}
         except CloudError as error:
             reason = error.public or "the servers cannot be listed"
@@ -300,7 +302,7 @@ class Server(CloudType):
         return Failed(too_large, public_reason=too_large) if too_large else built
 
     async def _update(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         result = await ServerUpdate(session, call, self._ports, self._user_data).run()
         if not isinstance(result, UpdatedServer):
             return result
@@ -319,7 +321,7 @@ class Server(CloudType):
     # Other operations
 
     async def _delete(self, call: Call) -> Outcome:
-        session, data = self._cloud.session(call.credential), call.data
+        session, data = self._cloud.session(call), call.data
         if call.physical_id is not None:
             server = await find_server(session, call.physical_id)
         elif marker := data.get("marker"):  # a create without an answer may have created one
@@ -354,7 +356,7 @@ class Server(CloudType):
         return poll(call, progress, reason, reason)
 
     async def _check(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         server = await find_server(session, call.physical_id or "")
         if server is None:
             return Failed(_GONE, None, call.data, public_reason=_GONE)
@@ -367,7 +369,7 @@ class Server(CloudType):
         return await self._done(session, call, server, call.data)
 
     async def _adopt(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         server = await find_server(session, call.physical_id or "")
         if server is None:
             return Failed(f"there is no server {call.physical_id}", None, public_reason=_GONE)
@@ -375,7 +377,7 @@ class Server(CloudType):
         return await self._connect_and_end(session, call, server, data)
 
     async def _act(self, call: Call, action: str, wanted: str) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         server = await find_server(session, call.physical_id or "")
         if server is None:
             return Failed(_GONE, None, call.data, public_reason=_GONE)
@@ -391,7 +393,7 @@ class Server(CloudType):
 
     async def _snapshot(self, call: Call) -> Outcome:
         """An image of the server, named after the operation."""
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         image_id = (call.progress or {}).get("image")
         if image_id is None:
             return proceed(call, {"image": await self._take_image(session, call)})

@@ -49,11 +49,11 @@ class ServerGroup(CloudType):
             findings.add(f"{place}.rules", f"{_RULE} is for anti-affinity only", remedy)
 
     async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
-        found = await _find(self._cloud.session(context.credential), physical_id)
+        found = await _find(self._cloud.session(context), physical_id)
         return None if found is not None else f"there is no server group {physical_id}"
 
     async def _create(self, call: Call) -> Outcome:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         name = str(call.properties.get("name") or call.own_name)
         groups = await session.list(COMPUTE, "/os-server-groups", "server_groups")
         named = [one for one in groups if one.get("name") == name]
@@ -75,13 +75,13 @@ class ServerGroup(CloudType):
     async def _delete(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return Done(None)
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         path = f"/os-server-groups/{segment(call.physical_id)}"
         await session.delete(COMPUTE, path, "delete the server group")
         return Done(None)
 
     async def _check(self, call: Call) -> Outcome:
-        found = await _find(self._cloud.session(call.credential), call.physical_id or "")
+        found = await _find(self._cloud.session(call), call.physical_id or "")
         if found is None:
             return Failed(_GONE, None, call.data, public_reason=_GONE)
         return _done(found)

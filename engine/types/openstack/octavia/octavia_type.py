@@ -21,6 +21,7 @@ from engine.types.openstack.object_type import REFUSED, TAGS, Mark, RepairedType
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import LOAD_BALANCER
 from engine.types.operation_outcomes import next_poll
+from engine.types.regions import listed_region
 from engine.words import Json, ResourceId
 
 #: Values of `provisioning_status`.
@@ -79,7 +80,7 @@ class OctaviaType(RepairedType):
         """Raises CloudError if the load balancer of a refusal stays immutable."""
         if (named := ID.search(message)) is None:
             return
-        session, balancer = self.cloud.session(call.credential), named.group()
+        session, balancer = self.cloud.session(call), named.group()
         found = await session.find(
             LOAD_BALANCER,
             f"/lbaas/loadbalancers/{segment(balancer)}",
@@ -96,7 +97,7 @@ class OctaviaType(RepairedType):
 
     async def _quota_error(self, call: Call, error: CloudError) -> CloudError:
         """The error about a quota with the limits of the project."""
-        session = self.cloud.session(call.credential)
+        session = self.cloud.session(call)
         try:
             path = f"/lbaas/quotas/{segment(call.project)}"
             limits = await session.find(LOAD_BALANCER, path, "quota", "read the quota") or {}
@@ -156,7 +157,7 @@ class OctaviaType(RepairedType):
         self, project: str, definition: Mapping[str, Json]
     ) -> AsyncIterator[Mapping[str, Json]]:
         try:
-            session = self.cloud.reader_session()
+            session = self.cloud.reader_session(listed_region(definition))
             async for page in self._pages(session, str(definition["path"]), project):
                 yield {self.id_of(one): one for one in page}
         except CloudError as error:

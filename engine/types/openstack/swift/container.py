@@ -67,7 +67,7 @@ class Container(CloudType):
 
     async def create(self, call: Call) -> Outcome:
         """Also an update of a resource whose create has failed."""
-        session, lost = self._cloud.session(call.credential), call.data.get(_LOST) or {}
+        session, lost = self._cloud.session(call), call.data.get(_LOST) or {}
         name = _name_of(call, lost)
         operations = sorted({str(call.operation_key), *lost.get("operations", ())})
         try:
@@ -82,7 +82,7 @@ class Container(CloudType):
     async def update(self, call: Call) -> Outcome:
         if call.physical_id is None:
             return await self.create(call)
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         return await self._write(call, session, call.physical_id)
 
     def check_properties(
@@ -94,7 +94,7 @@ class Container(CloudType):
         if not context.credential:
             return None
         try:
-            found = await find_container(self._cloud.session(context.credential), physical_id)
+            found = await find_container(self._cloud.session(context), physical_id)
         except CloudError as error:
             return str(error)
         return None if found is not None else f"there is no container {physical_id}"
@@ -122,7 +122,7 @@ class Container(CloudType):
         return await run_guarded(call, write, name, {**known, _UNFINISHED: tried})
 
     async def _delete(self, call: Call) -> Outcome:
-        session, name = self._cloud.session(call.credential), call.physical_id
+        session, name = self._cloud.session(call), call.physical_id
         if name is None and (name := await _find_lost(call, session)) is None:
             return Done(None)
         if await remove_container(session, name):
@@ -146,7 +146,7 @@ class Container(CloudType):
         return poll(call, dict(call.progress or {}), public, public)
 
     async def _check(self, call: Call) -> Outcome:
-        session, name = self._cloud.session(call.credential), str(call.physical_id)
+        session, name = self._cloud.session(call), str(call.physical_id)
         found = await find_container(session, name)
         if found is None:
             public = "the container does not exist"

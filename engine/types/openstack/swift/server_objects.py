@@ -43,7 +43,7 @@ class SwiftServerObjects:
         self._make_key = make_key
 
     async def create(self, call: Call, container: str, name: str) -> MetadataObject:
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         key = await self._prepare(session, call.project, container)
         root = await session.endpoint(OBJECT_STORE, "create the temporary URL")
         url = f"{root}/{segment(container)}/{segment(name)}"
@@ -82,7 +82,7 @@ class SwiftServerObjects:
         return True
 
     async def remove(self, call: Call, objects: Sequence[tuple[str, str]], prefix: str) -> None:
-        session, owner = self._cloud.session(call.credential), call.resource_id.hex
+        session, owner = self._cloud.session(call), call.resource_id.hex
         root = await session.find_endpoint(OBJECT_STORE, "list the containers")
         if root is None:
             return

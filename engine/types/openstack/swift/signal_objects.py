@@ -92,14 +92,12 @@ class SwiftSignals:
     def endpoint(self) -> str:
         return OBJECT_STORE.name
 
-    async def is_available(self, credential: str) -> bool:
-        return (
-            await self._cloud.session(credential).find_endpoint(OBJECT_STORE, "find Swift")
-            is not None
-        )
+    async def is_available(self, call: Call) -> bool:
+        session = self._cloud.session(call)
+        return await session.find_endpoint(OBJECT_STORE, "find Swift") is not None
 
     async def create(self, call: Call) -> SignalObject:
-        session, name = self._cloud.session(call.credential), object_name(call)
+        session, name = self._cloud.session(call), object_name(call)
         key = derive_key(call.signal_url.token, name)
         for _ in range(MAX_TRIES):
             await put_container(session, SIGNALS)
@@ -116,7 +114,7 @@ class SwiftSignals:
 
     async def read(self, call: Call, name: str) -> Uploads:
         """The newest first, then what was before it: an upload in between is read later."""
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         newest = await self._read_newest(session, name)
         if newest is None:
             return Uploads()
@@ -195,7 +193,7 @@ class SwiftSignals:
 
     async def remove(self, call: Call, *, keep: str = "") -> None:
         """Also objects that an interrupted create has made: their containers are listed."""
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         prefix = resource_prefix(call)
         names = {name for name in await _entries(session, prefix) if name != keep}
         root = await session.endpoint(OBJECT_STORE, "list the containers")
@@ -206,8 +204,8 @@ class SwiftSignals:
         if not keep:
             await remove_container(session, SIGNALS)  # refused while it has entries of others
 
-    async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
-        session = self._cloud.reader_session()
+    async def list_all(self, project: str, region: str) -> AsyncIterator[Mapping[str, Json]]:
+        session = self._cloud.reader_session(region)
         counts: Counter[str] = Counter()
         try:
             root = await session.endpoint(OBJECT_STORE, "list the signals")

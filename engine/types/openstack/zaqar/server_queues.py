@@ -49,21 +49,21 @@ class ZaqarServerQueues:
         self._keystone = keystone
 
     async def create(self, call: Call, secret: str) -> MetadataObject:
-        if await self._cloud.stack_users_session().find_endpoint(MESSAGING, "find Zaqar") is None:
+        session = self._cloud.stack_users_session(call.region)
+        if await session.find_endpoint(MESSAGING, "find Zaqar") is None:
             public = "ZAQAR_MESSAGE needs Zaqar, which the service catalog does not have"
             raise CloudError(public, public=public)
         name = project_name(call.stack_id, call.resource_id)
         described = f"Headgate: metadata of a server of {call.stack_name}/{call.stack_id}"
         user = await self._users.create(name, derive_password(secret, QUEUE), described)
-        session = self._cloud.stack_users_session(name)
+        session = self._cloud.stack_users_session(call.region, name)
         await session.send(MESSAGING, "PUT", f"/queues/{QUEUE}", "create the queue", {})
-        region = self._cloud.identity.access.region
-        known = credentials_of(user, self._keystone, region, QUEUE)
+        known = credentials_of(user, self._keystone, self._cloud.region_of(call), QUEUE)
         settings = {key: one for key, one in known.items() if key in _SETTINGS}
-        return MetadataObject("", QUEUE, name, settings=settings)
+        return MetadataObject("", QUEUE, name, settings=settings, region=call.region)
 
     async def write(self, target: MetadataObject, document: bytes) -> bool:
-        session = self._cloud.stack_users_session(target.owner)
+        session = self._cloud.stack_users_session(target.region, target.owner)
         path = f"/queues/{segment(target.name)}/messages"
         message = {"body": orjson.loads(document), "ttl": TTL}
         try:
@@ -80,5 +80,5 @@ class ZaqarServerQueues:
         name = project_name(call.stack_id, call.resource_id)
         await self._users.remove_users(name)
         if await self._users.has_project(name):
-            await remove_queues(self._cloud.stack_users_session(name))
+            await remove_queues(self._cloud.stack_users_session(call.region, name))
             await self._users.remove_project(name)

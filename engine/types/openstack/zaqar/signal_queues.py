@@ -74,8 +74,8 @@ class ZaqarSignals:
     def endpoint(self) -> str:
         return MESSAGING.name
 
-    async def is_available(self, credential: str) -> bool:
-        session = self._cloud.stack_users_session()
+    async def is_available(self, call: Call) -> bool:
+        session = self._cloud.stack_users_session(call.region)
         return await session.find_endpoint(MESSAGING, "find Zaqar") is not None
 
     async def create(self, call: Call) -> SignalObject:
@@ -85,14 +85,13 @@ class ZaqarSignals:
         project, suffix = _project_of(name), ids_of(name)[2].hex
         user = await self._users.create(project, password, described, suffix=suffix)
         queue = queue_name(name)
-        session = self._cloud.stack_users_session(project)
+        session = self._cloud.stack_users_session(call.region, project)
         await session.send(MESSAGING, "PUT", f"/queues/{segment(queue)}", "create the queue", {})
-        region = self._cloud.identity.access.region
-        known = credentials_of(user, self._keystone, region, queue)
+        known = credentials_of(user, self._keystone, self._cloud.region_of(call), queue)
         return SignalObject(name, credentials=known)
 
     async def read(self, call: Call, name: str) -> Uploads:
-        session = self._cloud.stack_users_session(_project_of(name))
+        session = self._cloud.stack_users_session(call.region, _project_of(name))
         kept = [*kept_messages(call, name)]
         known = {identifier for identifier, _ in kept}
         size, excess = sum(_size_of(content) for _, content in kept), ""
@@ -133,12 +132,12 @@ class ZaqarSignals:
         await self._users.remove_users(project, keep=kept)
         if not await self._users.has_project(project):
             return
-        session = self._cloud.stack_users_session(project)
+        session = self._cloud.stack_users_session(call.region, project)
         await remove_queues(session, queue_name(keep) if keep else "")
         if not keep:
             await self._users.remove_project(project)
 
-    async def list_all(self, project: str) -> AsyncIterator[Mapping[str, Json]]:
+    async def list_all(self, project: str, region: str) -> AsyncIterator[Mapping[str, Json]]:
         """Nothing: there is no observer."""
         nothing: list[Mapping[str, Json]] = []
         for page in nothing:

@@ -40,7 +40,7 @@ class SignedQueueUrl(ResourceType):
         if (lifetime := call.properties.get("ttl")) is not None:
             ends = call.now + timedelta(seconds=lifetime)
             body["expires"] = ends.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        session = self._cloud.session(call.credential)
+        session = self._cloud.session(call)
         path = f"/queues/{segment(queue)}/share"
         answer = await session.request(MESSAGING, "POST", path, doing, body)
         found = object_in(MESSAGING, doing, answer, "")

@@ -13,7 +13,7 @@ import { find, read } from "./yaml.js";
 
 const OPTIONS = /^(hooks\.(add|clear)|only|except|timeout_mins|tags|disable_rollback|moved)\b/;
 const OF_ENVIRONMENT =
-  /^(resource_registry|parameter_defaults|parameter_merge_strategies|event_sinks|encrypted_param_names|convergence)\b/;
+  /^(resource_registry|parameter_defaults|parameter_merge_strategies|event_sinks|encrypted_param_names|convergence|context)\b/;
 
 /** @param {Finding} finding @param {Texts} texts @returns {Spot} */
 export function positionOf(finding, texts) {

@@ -39,8 +39,11 @@ class NoIdentity:
     async def renew(self, token: str) -> str | None:
         return None
 
-    async def endpoint(self, service: Service, token: str) -> str | None:
-        return f"http://{service.types[0]}"
+    async def endpoint(self, service: Service, token: str, region: str) -> str | None:
+        return f"http://{service.types[0]}{region and f'.{region}'}"
+
+    async def regions(self, token: str) -> list[str]:
+        return ["RegionOne", "RegionTwo"]
 
     async def reader_token(self, refused: str = "") -> str:
         raise AssertionError("the reader was used")

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engine.types.contract import Done, Failed, ResourceType, Wait
+from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import NoResponse, Response
 from engine.types.openstack.cinder.volume import Volume
 from engine.types.openstack.cloud import Cloud, Session, segment
@@ -25,7 +26,7 @@ ROUTER, SUBNET = GROUP, "22222222-2222-4222-8222-222222222222"
 
 
 def session(web: Answers, token: str = "old") -> Session:
-    return Cloud(web, Renewing()).session(token)
+    return Cloud(web, Renewing()).session(ValidationContext("p", NOW, token))
 
 
 async def test_a_refused_token_is_replaced_once() -> None:

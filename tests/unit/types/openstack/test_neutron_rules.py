@@ -34,7 +34,7 @@ def call(kind: str, properties: Json, **more: Any) -> Call:
 
 
 def session(type_: ObjectType) -> Session:
-    return type_.cloud.session("token")
+    return type_.cloud.session(call("Net", {}, credential="token"))
 
 
 # ---- requests
