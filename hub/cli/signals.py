@@ -3,8 +3,9 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from hub.cli import libraries
@@ -53,6 +54,37 @@ def run_until_signal(work: Callable[[], Awaitable[Result]]) -> Result:
         if terminated:
             raise EndedBySignal(ExitCode.TERMINATED) from None
         raise
+
+
+@contextmanager
+def interruptible_read() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end a read that blocks, such as of a named pipe that no program writes to.
+
+    An event loop handles signals between its callbacks only. Outside of one, the defaults apply.
+    Raises EndedBySignal.
+    """
+    if not _is_in_event_loop() or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    codes = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+
+    def end(number: int, _frame: object) -> None:
+        raise EndedBySignal(codes[signal.Signals(number)])
+
+    before = {number: signal.signal(number, end) for number in codes}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        libraries.asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def is_broken_pipe(error: BaseException) -> bool:

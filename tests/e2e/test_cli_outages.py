@@ -55,36 +55,26 @@ def rest_of(running: "Popen[str]") -> tuple[int, str, str]:
 
 
 def test_waiting_commands_survive_a_killed_server() -> None:
-    create = ("-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
-    with separate_server() as mortal:
-        with (
-            running_command("stack", "create", "w", *create, server=mortal, **PIPES) as waiting,
-            running_command(
-                "stack", "create", "t", *create, "--timeout", "7s", server=mortal, **PIPES
-            ) as expiring,
-        ):
-            read_until(waiting, WAITS)
-            read_until(expiring, WAITS)
-            with running_command("watch", "w", server=mortal, **PIPES) as following:
-                assert following.stdout is not None
-                assert "app waits at pre-create" in following.stdout.readline()
-                mortal.kill()
-                read_until(waiting, "connection lost (no response from")
-                read_until(following, "connection lost (no response from")
-                code, _, error = rest_of(expiring)
-                assert code == 6
-                assert "--timeout has expired: no response from" in error
-                assert CONTINUES.format("t") in error
-                mortal.start()
-                read_until(following, "connected again")
-                headgate(mortal, "hook", "continue", "w:app")
-                code, result, error = rest_of(waiting)
-                assert code == 0 and "CREATE_COMPLETE" in result
-                assert error.count("connected again") == 1 and "connection lost" not in error
-                code, result, error = rest_of(following)
-                assert code == 0 and "stack.create.completed" in result and error == ""
-        headgate(mortal, "hook", "continue", "t:app")
-        headgate(mortal, "watch", "t")
+    create = ("stack", "create", "w", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
+    with (
+        separate_server() as mortal,
+        running_command(*create, server=mortal, **PIPES) as waiting,
+    ):
+        read_until(waiting, WAITS)
+        with running_command("watch", "w", server=mortal, **PIPES) as following:
+            assert following.stdout is not None
+            assert "app waits at pre-create" in following.stdout.readline()
+            mortal.kill()
+            read_until(waiting, "connection lost (no response from")
+            read_until(following, "connection lost (no response from")
+            mortal.start()
+            read_until(following, "connected again")
+            headgate(mortal, "hook", "continue", "w:app")
+            code, result, error = rest_of(waiting)
+            assert code == 0 and "CREATE_COMPLETE" in result
+            assert error.count("connected again") == 1 and "connection lost" not in error
+            code, result, error = rest_of(following)
+            assert code == 0 and "stack.create.completed" in result and error == ""
 
 
 def test_a_revoked_token_ends_a_wait_but_not_the_change() -> None:

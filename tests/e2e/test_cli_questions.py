@@ -1,14 +1,17 @@
 """Commands that destroy something ask on a terminal, and are refused elsewhere without --yes."""
 
+import errno
 import os
 import signal
+import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from tests.support import forks
-from tests.support.command_line import TEMPLATE, headgate, headgate_json
-from tests.support.program import ServerProcess
+from tests.support.command_line import TEMPLATE, headgate, headgate_json, running_command
+from tests.support.program import PATIENCE, ServerProcess
 from tests.support.terminal import terminal
 
 
@@ -79,3 +82,29 @@ def test_an_unknown_beginning_of_an_id_is_refused(
     assert message in headgate(server, "stack", "show", which, code=1)
     refused = headgate(server, "subscription", "show", which, code=1)
     assert which in refused
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_waits_for_a_file_can_be_ended(
+    server: ServerProcess, tmp_path: Path, number: signal.Signals
+) -> None:
+    pipe = tmp_path / "template.yaml"
+    os.mkfifo(pipe)
+    words = ("stack", "create", "unread", "-t", str(pipe))
+    with running_command(*words, server=server, stderr=PIPE) as reading:
+        writer = open_for_reader(pipe)
+        reading.send_signal(number)
+        _, error = reading.communicate(timeout=30)
+        os.close(writer)
+    assert (reading.returncode, error) == (-number, "headgate: interrupted\n")
+
+
+def open_for_reader(pipe: Path) -> int:
+    """The writing end of a named pipe, as soon as a process reads it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            assert error.errno == errno.ENXIO and time.monotonic() < deadline
+            time.sleep(0.02)

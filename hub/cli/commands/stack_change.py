@@ -9,7 +9,7 @@ import typer
 
 from engine.back_off import BackOff
 from headgate.connection import url_path
-from headgate.errors import RequestError, UnreachableError
+from headgate.errors import RequestError
 from hub.cli import libraries
 from hub.cli.connection.client import (
     ApiClient,
@@ -28,7 +28,6 @@ from hub.cli.printing.formats import ResultFormat
 Json = Any
 #: Seconds between reads of the status: short at first, because small stacks end soon.
 POLLS = BackOff(0.05, 1.0)
-EXPIRED = "--timeout has expired; the action continues on the server"
 #: Actions that end any other action as failed.
 OVERRIDING = ("DELETE", "ROLLBACK")
 #: Actions that a newer one of any of these kinds continues.
@@ -91,12 +90,17 @@ async def wait_for_action(
         if outcome is not None:
             stack, hooks = await _read_result(client, stack_id, action)
             return replace(outcome, stack=stack, hooks=hooks)
+    from hub.cli.connection.outage import is_transient, reason_of
+
     try:
         stack, hooks = await _read_result(client, stack_id, action)
-    except UnreachableError as error:
-        text = f"--timeout has expired: {error.reason}. {client.addition_to(error)}"
+    except RequestError as error:
+        if not is_transient(error):
+            raise
+        text = f"--timeout has expired: {reason_of(error)}. {client.addition_to(error)}"
         stop(text, ExitCode.TIMED_OUT)
-    return Outcome(stack, ExitCode.TIMED_OUT, EXPIRED, hooks)
+    message = f"--timeout has expired; {continuing_action(stack, action)}"
+    return Outcome(stack, ExitCode.TIMED_OUT, message, hooks)
 
 
 async def _wait(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome | None:

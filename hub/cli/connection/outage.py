@@ -32,7 +32,7 @@ class Outage:
     async def endure(self, error: RequestError) -> None:
         """Pause until the next attempt. Raises RequestError if the error is lasting, or after
         MAX_SECONDS."""
-        if error.status not in TRANSIENT:
+        if not is_transient(error):
             raise error
         now = libraries.asyncio.get_running_loop().time()
         if self._began is None:
@@ -57,6 +57,10 @@ class Outage:
             self._began, self._failures = None, 0
             self._ended.set()
             self._report("connected again")
+
+
+def is_transient(error: RequestError) -> bool:
+    return error.status in TRANSIENT
 
 
 def reason_of(error: RequestError) -> str:

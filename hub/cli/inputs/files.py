@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from engine.errors import Finding
+from hub.cli.signals import interruptible_read
 
 #: Maximum bytes of one file: more than any request may have.
 MAX_BYTES = 8 * 1024 * 1024
@@ -27,7 +28,7 @@ def shown_path(path: Path) -> str:
 def read_text(path: Path) -> str:
     """Raises InputError."""
     try:
-        with path.open("rb") as file:
+        with interruptible_read(), path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             size = f"{MAX_BYTES >> 20} MiB"

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
+import typer
 from aiohttp import web
 
 from engine.back_off import BackOff
 from headgate.errors import RequestError, UnreachableError
 from hub.cli.commands import watch
+from hub.cli.commands.stack_change import wait_for_action
 from hub.cli.connection import outage
 from hub.cli.connection.client import MAYBE_DONE, ApiClient
+from hub.cli.exit_codes import ExitCode
+from hub.cli.options import WaitOptions
 from tests.unit.hub.cli.stub import Handler, running_stub
 
 LOST = "headgate: connection lost"
@@ -79,6 +83,25 @@ async def test_a_long_outage_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> N
             with pytest.raises(UnreachableError, match="Check the server and the network") as ended:
                 await client.call("GET", "/stacks")
         assert client.addition_to(ended.value) == "The create continues on the server."
+
+
+async def test_a_timeout_during_an_outage_has_its_exit_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with running_stub(failing(*[503] * 99)) as stub, ApiClient(stub.url, "p") as client:
+        with pytest.raises(typer.Exit) as ended:
+            await wait_for_action(client, "1", "CREATE", WaitOptions(True, False, 0.01))
+    assert ended.value.exit_code == ExitCode.TIMED_OUT
+    assert "--timeout has expired: it is 503. The create continues" in capsys.readouterr().err
+    async with ApiClient("http://127.0.0.1:1", "p") as client:
+        with pytest.raises(typer.Exit) as ended:
+            await wait_for_action(client, "1", "CREATE", WaitOptions(True, False, 0.05))
+    assert ended.value.exit_code == ExitCode.TIMED_OUT
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "headgate: --timeout has expired: no response from http://127.0.0.1:1: connection refused."
+        " The create continues on the server. `headgate watch 1` follows it, `headgate stack stop"
+        " 1` stops it."
+    )
 
 
 async def test_the_request_of_a_change_may_have_arrived() -> None:

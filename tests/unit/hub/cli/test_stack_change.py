@@ -57,7 +57,11 @@ async def test_wait_has_a_timeout_and_shows_the_current_stack() -> None:
     outcome = await wait_for_end(
         stack_with_statuses("CREATE_IN_PROGRESS"), WaitOptions(True, False, 0.01)
     )
-    assert outcome.code is ExitCode.TIMED_OUT and "--timeout" in outcome.message
+    assert outcome.code is ExitCode.TIMED_OUT
+    assert outcome.message == (
+        "--timeout has expired; the create continues on the server. `headgate watch web` follows"
+        " it, `headgate stack stop web` stops it"
+    )
     assert outcome.stack["stack_status"] == "CREATE_IN_PROGRESS"
 
 
