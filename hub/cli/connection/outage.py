@@ -19,13 +19,15 @@ PAUSES, MAX_RETRY_AFTER = BackOff(0.25, 2.0), 30.0
 class Outage:
     """The current time without usable responses, if there is one.
 
-    report: prints what the user must know, once when an outage begins and once when it ends.
+    report: prints what the user must know, once when an outage begins and once when it ends. A rate
+    limit of the server is none: the command waits as long as it asks for, without a word.
     Several requests of a command share one object.
     """
 
     def __init__(self, report: Callable[[str], None] = note) -> None:
         self._report = report
         self._began: float | None = None
+        self._reported = False
         self._ended = libraries.asyncio.Event()
         self._failures = 0
 
@@ -38,6 +40,8 @@ class Outage:
         if self._began is None:
             self._began = now
             self._ended.clear()
+        if not self._reported and not isinstance(error, RateLimitError):
+            self._reported = True
             limit = f"{MAX_SECONDS / 60:g} min"
             self._report(f"connection lost ({reason_of(error)}); reconnecting for up to {limit}")
         self._failures += 1
@@ -56,6 +60,8 @@ class Outage:
         if self._began is not None:
             self._began, self._failures = None, 0
             self._ended.set()
+        if self._reported:
+            self._reported = False
             self._report("connected again")
 
 

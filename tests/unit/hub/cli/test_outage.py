@@ -53,6 +53,32 @@ async def test_reads_of_a_waiting_command_are_repeated(capsys: pytest.CaptureFix
     assert len(stub.seen) == 6
 
 
+async def test_a_rate_limit_is_no_outage(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is waited for without a word, and ends the wait if it lasts as long as an outage may."""
+    monkeypatch.setattr(outage, "MAX_RETRY_AFTER", 0.01)
+    async with (
+        running_stub(failing(429, 429, 200, 429, 200, 429, 503)) as stub,
+        ApiClient(stub.url, "p") as client,
+        client.waiting(),
+    ):
+        for _ in range(2):
+            assert await client.call("GET", "/stacks") == {"ok": True}
+        assert capsys.readouterr().err == ""
+        assert await client.call("GET", "/stacks") == {"ok": True}
+    first, second = capsys.readouterr().err.splitlines()
+    assert (first, second) == (
+        f"{LOST} (it is 503); reconnecting for up to 5 min",
+        "headgate: connected again",
+    )
+    monkeypatch.setattr(outage, "MAX_SECONDS", 0.03)
+    async with running_stub(failing(*[429] * 99)) as stub, ApiClient(stub.url, "p") as client:
+        async with client.waiting():
+            with pytest.raises(UnreachableError, match="it is 429, for"):
+                await client.call("GET", "/stacks")
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 500])
 async def test_other_errors_end_the_wait(status: int, capsys: pytest.CaptureFixture[str]) -> None:
     async with (
