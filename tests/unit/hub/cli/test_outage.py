@@ -73,10 +73,13 @@ async def test_a_rate_limit_is_no_outage(
         "headgate: connected again",
     )
     monkeypatch.setattr(outage, "MAX_SECONDS", 0.03)
-    async with running_stub(failing(*[429] * 99)) as stub, ApiClient(stub.url, "p") as client:
-        async with client.waiting():
-            with pytest.raises(UnreachableError, match="it is 429, for"):
-                await client.call("GET", "/stacks")
+    async with (
+        running_stub(failing(*[429] * 99)) as stub,
+        ApiClient(stub.url, "p") as client,
+        client.waiting(),
+    ):
+        with pytest.raises(UnreachableError, match="it is 429, for"):
+            await client.call("GET", "/stacks")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 500])
