@@ -80,7 +80,7 @@ class Moves:
                     "Write the name or ID of a stack of this project.",
                 )
                 continue
-            if self._is_elsewhere(regions.get(source), locked, place, findings):
+            if self._is_elsewhere(regions.get(source), blueprint.region, place, findings):
                 continue
             if not self._check_target(one, blueprint, source == locked.id, place, findings):
                 continue
@@ -109,13 +109,14 @@ class Moves:
         ]
 
     def _is_elsewhere(
-        self, region: str | None, locked: LockedStack, place: str, findings: Findings
+        self, region: str | None, wanted: str, place: str, findings: Findings
     ) -> bool:
-        """Whether the other stack is in another region. region: None: it is the same stack."""
+        """Whether the other stack is in another region. region: its region; None: it is the same
+        stack. wanted: the region of this stack after the update."""
         configured = self._traversals.limits.region
-        if region is None or is_same_region(region, locked.region, configured):
+        if region is None or is_same_region(region, wanted, configured):
             return False
-        here, there = (shown_region(one, configured) for one in (locked.region, region))
+        here, there = (shown_region(one, configured) for one in (wanted, region))
         reason = f"the other stack is in {there}, and this one in {here}"
         findings.add(f"{place}.from", reason, "Move resources between stacks of the same region.")
         return True

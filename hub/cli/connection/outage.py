@@ -50,7 +50,9 @@ class Outage:
             raise UnreachableError(reason, "Check the server and the network.") from error
         pause = PAUSES.ceiling(self._failures)
         if isinstance(error, RateLimitError):
-            pause = max(pause, min(error.retry_after, MAX_RETRY_AFTER))
+            # Whether another request has a response changes nothing.
+            await libraries.asyncio.sleep(max(pause, min(error.retry_after, MAX_RETRY_AFTER)))
+            return
         with suppress(TimeoutError):
             async with libraries.asyncio.timeout(pause):
                 await self._ended.wait()

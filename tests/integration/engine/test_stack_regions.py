@@ -201,6 +201,24 @@ async def test_resources_move_within_a_region_only(run: Program) -> None:
     )
 
 
+async def test_a_move_into_an_empty_stack_is_into_its_region_after_the_update(run: Program) -> None:
+    await created(run, {"a": one(), "b": one()}, "one")
+    for name, before, after in (
+        ("two", {}, region("RegionTwo")),
+        ("three", region("RegionTwo"), {}),
+    ):
+        await created(run, {}, name, environment=before)
+        move = {"from": {"stack": "one", "resource": "a"}, "to": "a"}
+        sent = {"template": template({"a": one()}), "environment": after, "moved": [move]}
+        if after:
+            found = await refused(run, "PUT", name, **sent)
+            assert found["place"] == "moved[0].from"
+        else:
+            assert await changed(run, "PUT", name, **sent) == "UPDATE_COMPLETE"
+    moved = (await run.resources("three"))["a"]
+    assert moved["physical_resource_id"].startswith("one-a-")
+
+
 @pytest.mark.parametrize("path", ["/stacks", "/validate", "/stacks/preview"])
 async def test_an_unknown_region_is_refused_before_values_are_validated_there(
     run: Program, path: str

@@ -145,7 +145,7 @@ async def test_a_project_that_is_gone_is_named(keystone: Keystone) -> None:
         await users.create(name, "Hg-first", "a server")
         await users.remove_users(name)
         await users.remove_project(name)
-        session = cloud.stack_users_session(name)
+        session = cloud.stack_users_session("", name)
         with pytest.raises(ServiceError, match=f"no project {name}") as error:
             await session.request(IDENTITY, "GET", "/users", "read the users")
         assert not error.value.retry and "no project" in error.value.public
@@ -163,7 +163,7 @@ async def test_the_administrator_acts_in_the_project_of_a_user(keystone: Keyston
         assert found["token"]["project"]["id"] == user.project_id
         assert await cloud.identity.stack_admin(name) == first
         await keystone.revoke(first.token)
-        session = cloud.stack_users_session(name)
+        session = cloud.stack_users_session("", name)
         read = await session.request(IDENTITY, "GET", f"/users/{first.user_id}", "read the user")
         assert read["user"]["name"] == domain.username
         assert await cloud.identity.stack_admin(name) != first
