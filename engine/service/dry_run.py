@@ -189,10 +189,6 @@ class DryRun:
             renames = bool(await self._moves.of_template(conn, stack.id, request, blueprint))
             await self._moves.lock(conn, project, stack.id, request.moved, whole_tree=renames)
             await check_immutable(conn, stack.id, stack.version, blueprint)
-            if stack.root_id is None:
-                region = (await read_regions(conn, [stack.id])).get(stack.id, "")
-                configured = self._traversals.limits.region
-                await check_region(conn, stack.id, region, blueprint.region, configured)
             check_imported(blueprint.definition, self._traversals.registry)
             moved: dict[str, str] = {}
             if request.moved or renames:
@@ -221,7 +217,16 @@ class DryRun:
         await self._external_validation.validate(
             blueprint.definition, project, request.credential, blueprint.region
         )
+        if stack.root_id is None:
+            await self._check_region(stack.id, blueprint.region)
         return preview
+
+    async def _check_region(self, stack_id: UUID, wanted: str) -> None:
+        """Raises Invalid if a root stack has resources in another region than it wants. After the
+        validation, like an update: a region that does not exist has an error of its own."""
+        async with self._database.connection() as conn:
+            region = (await read_regions(conn, [stack_id])).get(stack_id, "")
+            await check_region(conn, stack_id, region, wanted, self._traversals.limits.region)
 
     async def preview(
         self,

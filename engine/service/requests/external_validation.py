@@ -50,16 +50,24 @@ class ExternalValidation:
         return self._registry.validators().keys()
 
     async def validate(
-        self, definition: StackDefinition, project: str, credential: str, region: str
+        self,
+        definition: StackDefinition,
+        project: str,
+        credential: str,
+        region: str,
+        *,
+        is_nested: bool = False,
     ) -> Results:
         """Call the validators for all values and await them. region: of the stack, which is
-        validated first. Raises Invalid with all errors."""
-        requests = self._requests(definition, region)
+        validated first. is_nested: it was validated with the root stack. Raises Invalid with all
+        errors."""
+        own = "" if is_nested else region
+        requests = self._requests(definition, own)
         if not requests:
             return {}
         async with self._database.connection() as conn:
             context = ValidationContext(project, await read_now(conn), credential, region)
-        first, others = requests[: bool(region)], requests[bool(region) :]
+        first, others = requests[: bool(own)], requests[bool(own) :]
         results = await self._run(first, context)
         _raise_errors(first, results)
         results |= await self._run(others, context)

@@ -332,7 +332,7 @@ class NestedStacks:
         # What the parent has read does not change during its traversal.
         blueprint = await with_stack_outputs(define, read, parent.read_outputs())
         await self._external_validation.validate(
-            blueprint.definition, work.project, call.credential, call.region
+            blueprint.definition, work.project, call.credential, call.region, is_nested=True
         )
         adopted = None
         if command.adopts is not None:

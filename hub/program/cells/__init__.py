@@ -1,8 +1,8 @@
 """Serves several cells in one process: one set of services for each, which is connected whenever
 its database is available.
 
-The program starts `running_cells` (running.py). The API asks `ServedCells` (served_cells.py), which
-consists of, each using those above it:
+The program starts `running_cells` (running.py). The API asks `ServedCells` (served_cells.py), whose
+parts each use only those above them:
 
 - connected_cells.py: which cells respond now;
 - project_moves.py: what this process has read about projects that move between cells;

@@ -74,7 +74,7 @@ class CellState:
             )
 
     def disconnect(self) -> None:
-        """Its services have ended."""
+        """Forget the services, which have ended."""
         self.services = self.loops = self.sessions = self.readers = None
 
 
@@ -91,7 +91,7 @@ def _in_cell(error: Exception, name: str) -> HeadgateError:
 
 
 async def read_in_time(read: Callable[[], Awaitable[T]]) -> T | None:
-    """What is read from a cell; None: it does not respond in time."""
+    """What `read` reads from a cell; None if the cell does not respond in time."""
     try:
         return await wait_for_result(read(), READ_TIMEOUT)
     except (Unavailable, TimeoutError):

@@ -16,7 +16,8 @@ RETRY_INTERVAL = 3.0
 
 
 async def repeat(step: Callable[[], Awaitable[None]], stop: asyncio.Event, failed: str) -> None:
-    """failed: the event in the log if a step fails for another reason than the one before."""
+    """Repeat a step until `stop` is set. failed: the event that is logged if a step fails for
+    another reason than the last failed one."""
     logged = ""
     while not stop.is_set():
         try:

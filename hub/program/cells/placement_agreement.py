@@ -103,7 +103,7 @@ class PlacementAgreement:
             raise no_cell(project, "path")
         return possible
 
-    def check_addition(self) -> int:
+    def revision_of_additions(self) -> int:
         """The revision with which a project is added. Raises Unavailable if none is added now."""
         if self._later:
             raise store.refuse_outdated(self._placement.revision, self._later)

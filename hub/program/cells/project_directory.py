@@ -20,7 +20,7 @@ class ProjectDirectory:
 
     def __init__(self, cells: ConnectedCells, placement: CellPlacement) -> None:
         self._cells = cells
-        #: The cells of projects that are recorded there and have not moved.
+        #: Cells in which projects are recorded, by project: only of projects that have not moved.
         self._owners: dict[str, str] = {}
         self.moves = ProjectMoves(cells, self._forget)
         self.agreement = PlacementAgreement(cells, placement, self.moves)
@@ -146,5 +146,5 @@ class ProjectDirectory:
             return
         async with cell.context.database.connection() as conn:
             if not await store.has_project(conn, project):
-                await store.add_project(conn, project, self.agreement.check_addition())
+                await store.add_project(conn, project, self.agreement.revision_of_additions())
         self._owners[project] = cell.name

@@ -45,7 +45,7 @@ class TokenSharing:
             cell.admission.gatekeeper.authenticator.forget()
 
     async def share_changes(self) -> None:
-        """Also those of other processes and of commands, without notification of this one."""
+        """Share changes of other processes and of commands, which do not notify this process."""
         await self.compare(*self.cells.reachable())
 
     def count_change(self) -> None:

@@ -20,9 +20,15 @@ CONFIGURED = "RegionOne"
 
 
 class KnownRegion(CustomConstraint):
+    """validated: the regions that were validated."""
+
     name = REGION_CONSTRAINT
 
+    def __init__(self) -> None:
+        self.validated: list[Json] = []
+
     def validate(self, value: Json, context: ValidationContext) -> str | None:
+        self.validated.append(value)
         return None if value in ("RegionOne", "RegionTwo") else f'there is no region "{value}"'
 
 
@@ -49,9 +55,10 @@ class Placed(ResourceType):
         },
         attributes={"region": Attribute(Kind.STRING)},
     )
-    constraints = (KnownRegion(), SameRegion())
 
     def __init__(self) -> None:
+        self.known = KnownRegion()
+        self.constraints = (self.known, SameRegion())
         self.calls: Counter[tuple[str, str]] = Counter()
         self.observed: list[set[str]] = []
 
@@ -90,6 +97,7 @@ def placed(shared_types: Sequence[Placed]) -> Placed:
     (only,) = shared_types
     only.calls.clear()
     only.observed.clear()
+    only.known.validated.clear()
     return only
 
 
@@ -135,6 +143,8 @@ async def test_all_operations_of_a_stack_and_its_nested_stacks_get_the_region(
     files = {"n.yaml": json.dumps(template({"inner": one(here="RegionTwo")}))}
     await created(run, resources, environment=region("RegionTwo"), files=files)
     assert placed.calls == {("create", "RegionTwo"): 3}
+    # Not again for each nested stack: a short failure of Keystone would fail it.
+    assert placed.known.validated == ["RegionTwo"]
     shown = await run.stack_request("GET", "s", "/environment")
     assert shown["context"] == {"region_name": "RegionTwo"}
     resources["a"] = one(here="RegionTwo", size=2)
@@ -171,6 +181,9 @@ async def test_the_region_of_a_stack_with_resources_stays(run: Program, placed: 
     path = f"/stacks/s/{(await run.stack('s'))['id']}/preview"
     status, answer = await run.call("PUT", path, {"template": template(resources)})
     assert status == 400 and "context.region_name" in str(answer)
+    sent = {"template": template(resources), "environment": region("Three")}
+    status, answer = await run.call("PUT", path, sent)
+    assert status == 400 and 'there is no region "Three"' in str(answer)
     again = {"template": template(resources), "environment": region("RegionTwo")}
     assert await changed(run, "PUT", **again) == "UPDATE_COMPLETE"
     assert await changed(run, template=template({})) == "UPDATE_COMPLETE"

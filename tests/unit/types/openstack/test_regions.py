@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from engine.types.completion import AcceptedOperation
 from engine.types.contract import ResourceType
 from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import Request, Response
 from engine.types.openstack.cloud import Cloud, CloudAccess
+from engine.types.openstack.cloud_operation import wait_for_observer
 from engine.types.openstack.lookups import FLAVORS, IMAGES
 from engine.types.openstack.names import ObjectConstraint
 from engine.types.openstack.region_constraint import RegionConstraint
@@ -74,6 +76,48 @@ WITHOUT_REQUESTS = (
     "OS::Keystone::UserRoleAssignment",
     "OS::Mistral::ExternalResource",
 )
+
+
+#: Types that the observer completes by lists, with what a list needs besides the region.
+COMPLETED = {
+    "OS::Nova::Server": {}, "OS::Cinder::Volume": {},
+    "OS::Octavia::LoadBalancer": {"path": "/lbaas/loadbalancers"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLETED)
+@pytest.mark.parametrize("region", ["", TWO])
+async def test_the_observer_lists_the_objects_of_a_region(name: str, region: str) -> None:
+    web = Recorded()
+    definition = {**COMPLETED[name], **region_definition(region)}
+    async for _ in a_type(name, web).read_objects("p", definition):
+        pass
+    (host,) = web.hosts
+    assert host.endswith(f".{TWO}") is bool(region)
+
+
+class Accepting:
+    """Completions by the observer. accepted: what waits for it."""
+
+    def __init__(self) -> None:
+        self.accepted: list[AcceptedOperation] = []
+
+    async def wait(self, operation: AcceptedOperation) -> None:
+        self.accepted.append(operation)
+
+
+async def test_operations_of_different_regions_wait_for_different_lists() -> None:
+    web = Recorded()
+    type_, completions = a_type("OS::Nova::Server", web), Accepting()
+    type_.completions = completions
+    cloud = Cloud(web, Renewing())
+    for region in ("", TWO):
+        call = a_call(type_, properties_of(type_), region=region)
+        await wait_for_observer(type_, cloud, call, "servers", ID, "builds", {"path": "/servers"})
+    assert [(one.key, one.definition) for one in completions.accepted] == [
+        ("servers", {"path": "/servers"}),
+        ("servers in RegionTwo", {"path": "/servers", **region_definition(TWO)}),
+    ]
 
 
 async def test_a_constraint_that_one_region_has_verified_is_verified_in_another() -> None:
