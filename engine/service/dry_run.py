@@ -345,10 +345,9 @@ class DryRun:
             return None
         stack = replace(owner.stack, members=owner.stack.possible, is_possible=True)
         try:
-            preview = await self._preview_nested(conn, replace(owner, stack=stack), child)
+            return await self._preview_nested(conn, replace(owner, stack=stack), child)
         except (Invalid, LimitReached):
             return None
-        return preview and uncertain_preview(preview)
 
     async def _preview_nested(
         self, conn: Connection, owner: "_Owner", child: NestedStackName | None

@@ -17,7 +17,6 @@ from hub.cli.options import WaitOptions
 from hub.cli.printing.tables import plain
 
 Json = Any
-EXPIRED = "--timeout has expired; the converge continues on the server"
 #: States of a converge that has not ended.
 PENDING = frozenset(PENDING_CONVERGE)
 
@@ -38,7 +37,8 @@ async def run_rounds(
             async with libraries.asyncio.timeout_at(end), client.waiting():
                 found = await _until_next(client, stack, shown)
         except TimeoutError:
-            return replace(outcome, code=ExitCode.TIMED_OUT, message=EXPIRED)
+            message = f"--timeout has expired; {client.continuation}"
+            return replace(outcome, code=ExitCode.TIMED_OUT, message=message)
         if found is None:
             message = "another action superseded this one"
             return replace(outcome, code=ExitCode.FAILED, message=message)

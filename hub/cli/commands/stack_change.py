@@ -1,6 +1,7 @@
 """Changes of a stack: start an action, wait for it, print the stack, and exit with its result."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any, NoReturn
@@ -90,17 +91,24 @@ async def wait_for_action(
         if outcome is not None:
             stack, hooks = await _read_result(client, stack_id, action)
             return replace(outcome, stack=stack, hooks=hooks)
+    with reading_after_timeout(client):
+        stack, hooks = await _read_result(client, stack_id, action)
+    message = f"--timeout has expired; {continuing_action(stack, action)}"
+    return Outcome(stack, ExitCode.TIMED_OUT, message, hooks)
+
+
+@contextmanager
+def reading_after_timeout(client: ApiClient) -> Iterator[None]:
+    """If the server does not respond, end the command as one whose --timeout has expired."""
     from hub.cli.connection.outage import is_transient, reason_of
 
     try:
-        stack, hooks = await _read_result(client, stack_id, action)
+        yield
     except RequestError as error:
         if not is_transient(error):
             raise
         text = f"--timeout has expired: {reason_of(error)}. {client.addition_to(error)}"
         stop(text, ExitCode.TIMED_OUT)
-    message = f"--timeout has expired; {continuing_action(stack, action)}"
-    return Outcome(stack, ExitCode.TIMED_OUT, message, hooks)
 
 
 async def _wait(client: ApiClient, stack_id: str, action: str, wait: WaitOptions) -> Outcome | None:

@@ -1,7 +1,6 @@
 """headgate stack: observe, drift and converge."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 
 from engine.words import MAX_ROUNDS
 from headgate.errors import RequestError
-from hub.cli import libraries, options
+from hub.cli import options
 from hub.cli.commands import converge_rounds, stack_change
 from hub.cli.commands.stack_change import Outcome
 from hub.cli.commands.stack_observation import read_drift, request_observation, wait_until_observed
@@ -53,9 +52,7 @@ def observe(
         stack = await find_stack(client, name)
         await request_observation(client, stack)
         if wait:
-            with suppress(TimeoutError):
-                async with libraries.asyncio.timeout(timeout):
-                    return await wait_until_observed(client, stack)
+            return await wait_until_observed(client, stack, timeout)
         return await read_drift(client, stack)
 
     drift = ask(server, work)

@@ -41,7 +41,12 @@ THING = TypeSchema(
 STRICT = TypeSchema("Test::Strict", {"needed": Property(Kind.STRING, required=True)})
 FREE = TypeSchema("Test::Free", any_property=True, any_attribute=True)
 PSEUDO = {"OS::stack_name": "s", "OS::stack_id": "id", "OS::project_id": "p"}
-TYPES = {one.name: one for one in (THING, STRICT, FREE)}
+NAMING = TypeSchema(
+    "Test::Naming",
+    {"allowed": Property(Kind.LIST, items=Property(Kind.STRING))},
+    names_resources=("allowed",),
+)
+TYPES = {one.name: one for one in (THING, STRICT, FREE, NAMING)}
 
 
 def no_findings(

@@ -9,6 +9,7 @@ from tests.unit.hot.nested_support import findings_of, template, web
 
 SIZE: Json = {"parameters": {"flavor": {"type": "string"}}}
 OFF: Json = {"server": thing() | {"condition": False}}
+NAMES: Json = {"type": "Test::Naming", "properties": {"allowed": ["sevrer"]}}
 EACH: Json = {"server": thing() | {"for_each": ["first", "second"]}}
 
 
@@ -37,10 +38,13 @@ def _a(value: Json, **others: Json) -> Json:
         (EXTENDED, _a({"get_resource": "sevrer"}, **EACH), "server"),
         (HOT, _a(1, server=1, b=thing() | {"depends_on": "sevrer"}), "server"),
         (EXTENDED, _a(1, b=thing() | {"lifecycle": {"replace_when": ["sevrer"]}}, **OFF), "server"),
+        (HOT, {"resources": {"a": NAMES, **OFF}}, "server"),
+        (HOT, {"resources": {"a": NAMES, "server": {"type": 1}}}, "server"),
     ],
     ids=[
         "get_param", "pseudo parameter", "condition", "parameter group", "interpolation",
         "get_resource", "get_attr", "for_each", "depends_on", "replace_when",
+        "property", "unreadable resource",
     ],
 )  # fmt: skip
 def test_names_without_a_value_are_suggested(version: str, sections: Json, wanted: str) -> None:

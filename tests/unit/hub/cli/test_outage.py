@@ -10,6 +10,7 @@ from engine.back_off import BackOff
 from headgate.errors import RequestError, UnreachableError
 from hub.cli.commands import watch
 from hub.cli.commands.stack_change import wait_for_action
+from hub.cli.commands.stack_observation import wait_until_observed
 from hub.cli.connection import outage
 from hub.cli.connection.client import MAYBE_DONE, ApiClient
 from hub.cli.exit_codes import ExitCode
@@ -130,6 +131,20 @@ async def test_a_timeout_during_an_outage_has_its_exit_code(
         "headgate: --timeout has expired: no response from http://127.0.0.1:1: connection refused."
         " The create continues on the server. `headgate watch 1` follows it, `headgate stack stop"
         " 1` stops it."
+    )
+
+
+async def test_an_observation_that_is_waited_for_ends_likewise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stack = {"stack_name": "web", "id": "1"}
+    async with running_stub(failing(*[503] * 99)) as stub, ApiClient(stub.url, "p") as client:
+        with pytest.raises(typer.Exit) as ended:
+            await wait_until_observed(client, stack, 0.01)
+    assert ended.value.exit_code == ExitCode.TIMED_OUT
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "headgate: --timeout has expired: it is 503. The observation continues on the server."
+        " `headgate stack drift web` shows its result."
     )
 
 
