@@ -4,6 +4,7 @@ PostgreSQL refuses to run as root. If root starts Headgate, PostgreSQL runs as a
 which needs access to the programs and the data.
 """
 
+import fcntl
 import importlib.util
 import os
 import pwd
@@ -42,6 +43,8 @@ SHARED_ACCOUNTS = ("nobody", "postgres")
 CREATE_ACCOUNT = ("useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent",
                   "--shell", "/usr/sbin/nologin")  # fmt: skip
 CREATE_TIMEOUT = 30.0
+#: Locked while the account is created.
+ACCOUNT_LOCK = Path("/run/headgate-account.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,34 @@ def _find_by_name(name: str) -> Account | None:
 
 
 def _create_account() -> None:
-    """Create the account, if the system has `useradd`. Another process may do so concurrently."""
+    """Create the account, if the system has `useradd`.
+
+    Processes that start at the same time do so one after the other: `useradd` looks for the name
+    before it locks the accounts, and a second one replaces the account with one of another ID.
+    """
     program = shutil.which(CREATE_ACCOUNT[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if program is None:
         return
     command = [program, *CREATE_ACCOUNT[1:], DEFAULT_ACCOUNT]
-    result = subprocess.run(command, capture_output=True, timeout=CREATE_TIMEOUT)  # noqa: S603
+    with _account_lock():
+        result = subprocess.run(command, capture_output=True, timeout=CREATE_TIMEOUT)  # noqa: S603
     log.info("account.created", account=DEFAULT_ACCOUNT, code=result.returncode)
+
+
+@contextmanager
+def _account_lock() -> Iterator[None]:
+    """Only root can hold the lock, for CREATE_TIMEOUT at most. There is none if the system has no
+    directory for it."""
+    try:
+        lock = os.open(ACCOUNT_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _find_by_id(uid: int) -> Account:

@@ -4,7 +4,7 @@ its database is available.
 The program starts `running_cells` (running.py). The API asks `ServedCells` (served_cells.py), whose
 parts each use only those above them:
 
-- connected_cells.py: which cells respond now;
+- cell_states.py: which cells respond now;
 - project_moves.py: what this process has read about projects that move between cells;
 - placement_agreement.py: which cells a project can be in, by settings to which all cells agreed;
 - project_directory.py: the cell of a project;

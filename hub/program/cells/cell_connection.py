@@ -21,7 +21,7 @@ from hub.auth.passwords import AT_ONCE, PasswordHasher
 from hub.http.template_urls import TemplateFetcher
 from hub.program.authenticator import open_authenticator
 from hub.program.cell_services import make_cell
-from hub.program.cells.connected_cells import CellState, ConnectedCells
+from hub.program.cells.cell_states import CellState, CellStates
 from hub.program.cells.moving_readers import MovingReaders
 from hub.program.cells.periodic_step import RETRY_INTERVAL
 from hub.program.cells.probe import PROBE_INTERVAL, CellProbe
@@ -48,7 +48,7 @@ class CellConnector:
         tracer: Tracer,
         stop: asyncio.Event,
         oidc: OidcClient | None,
-        cells: ConnectedCells,
+        cells: CellStates,
         moves: ProjectMoves,
         tokens: TokenSharing,
     ) -> None:
@@ -77,7 +77,7 @@ class CellConnector:
         database, loops = await self._open(stack, state)
         cell = self._make_cell(state, database, loops)
         async with database.connection() as conn:
-            await self._moves.note(state.name, conn)
+            await self._moves.read_moves(state.name, conn)
         stopped, returned = asyncio.Event(), partial(self._tokens.complete, cell)
         async with asyncio.TaskGroup() as group:
             tasks = await loops.start(group, stack, self._process, stopped)

@@ -4,13 +4,13 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from hub.metrics import Metrics
 from hub.metrics_exchange import MetricsExchange, merge_labelled
-from hub.program.cells.connected_cells import ConnectedCells
+from hub.program.cells.cell_states import CellStates
 
 
 class CellsMetrics(Metrics):
     """Those of the services of a cell have the label `cell`."""
 
-    def __init__(self, cells: ConnectedCells, exchange: MetricsExchange) -> None:
+    def __init__(self, cells: CellStates, exchange: MetricsExchange) -> None:
         super().__init__(None, None, exchange)
         self._cells = cells
 

@@ -18,7 +18,7 @@ from hub.program.loops import Loops
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Seconds that a request waits for the first connection; less than connected_cells.py waits.
+#: Seconds that a request waits for the first connection; less than cell_states.py waits.
 OPEN_WAIT = 1.5
 #: Seconds after which an attempt to connect is given up.
 OPEN_TIMEOUT = 15.0

@@ -13,7 +13,7 @@ from engine.errors import Conflict, Unavailable
 from engine.store.projects import cells as store
 from engine.store.projects.cells import CellRecord
 from hub.api.cells import Cell, no_cell
-from hub.program.cells.connected_cells import ConnectedCells, read_in_time
+from hub.program.cells.cell_states import CellStates, read_in_time
 from hub.program.cells.periodic_step import RETRY_INTERVAL
 from hub.program.cells.project_moves import ProjectMoves
 
@@ -24,9 +24,7 @@ NOTICE_TIME = 2 * RETRY_INTERVAL
 class PlacementAgreement:
     """placement: of the settings."""
 
-    def __init__(
-        self, cells: ConnectedCells, placement: CellPlacement, moves: ProjectMoves
-    ) -> None:
+    def __init__(self, cells: CellStates, placement: CellPlacement, moves: ProjectMoves) -> None:
         self._cells, self._placement, self._moves = cells, placement, moves
         self._history: Sequence[CellPlacement] = ()
         self._agreed = False
@@ -78,7 +76,7 @@ class PlacementAgreement:
 
         async def read(cell: Cell) -> CellRecord | None:
             async with cell.context.database.connection() as conn:
-                await self._moves.note(cell.name, conn)
+                await self._moves.read_moves(cell.name, conn)
                 return await store.read_cell(conn)
 
         cells = self._cells.reachable()

@@ -10,7 +10,7 @@ from engine.store.projects import cells as store
 from engine.words import MoveState
 from hub.api.cell_search import find_in_cells
 from hub.api.cells import Cell, ReadPlace, ReadPlaces, naming_cell, refuse_moving, unavailable
-from hub.program.cells.connected_cells import ConnectedCells, read_in_time
+from hub.program.cells.cell_states import CellStates, read_in_time
 from hub.program.cells.placement_agreement import PlacementAgreement
 from hub.program.cells.project_moves import MoveStates, ProjectMoves, version_of
 
@@ -18,7 +18,7 @@ from hub.program.cells.project_moves import MoveStates, ProjectMoves, version_of
 class ProjectDirectory:
     """The methods that `hub.api.cells.Cells` has, too, are documented there."""
 
-    def __init__(self, cells: ConnectedCells, placement: CellPlacement) -> None:
+    def __init__(self, cells: CellStates, placement: CellPlacement) -> None:
         self._cells = cells
         #: Cells in which projects are recorded, by project: only of projects that have not moved.
         self._owners: dict[str, str] = {}
@@ -65,9 +65,9 @@ class ProjectDirectory:
         raise refuse_moving(project)
 
     async def locate(self, project: str) -> ReadPlace:
-        if not (noted := self.moves.states_of(project)):
+        if not (known := self.moves.states_of(project)):
             return ReadPlace(await self.find(project), ())
-        states = await self.moves.current_states(project, noted)
+        states = await self.moves.current_states(project, known)
         version = version_of(states)
         if (source := self._moving_from(states)) is None:
             return ReadPlace(self._choose(project, states), version)
@@ -80,9 +80,9 @@ class ProjectDirectory:
 
     async def locate_all(self) -> ReadPlaces:
         reachable, moves = self._cells.reachable(), dict[str, MoveStates]()
-        for cell, noted in zip(reachable, await self.moves.refresh_all(reachable), strict=True):
-            if noted is not None:
-                moves[cell.name] = noted
+        for cell, known in zip(reachable, await self.moves.refresh_all(reachable), strict=True):
+            if known is not None:
+                moves[cell.name] = known
         left = self._between_cells(moves)
         readers = await asyncio.gather(
             *(read_in_time(partial(self._reader_of, *one)) for one in left)
@@ -109,10 +109,10 @@ class ProjectDirectory:
     async def are_current(self, places: ReadPlaces, away: Sequence[str]) -> bool:
         names = {*places.version} - {*away}
         cells = [one for one in self._cells.reachable() if one.name in names]
-        noted = await self.moves.refresh_all(cells)
+        known = await self.moves.refresh_all(cells)
         return all(
             states is not None and version_of(states) == places.version[cell.name]
-            for cell, states in zip(cells, noted, strict=True)
+            for cell, states in zip(cells, known, strict=True)
         )
 
     def _moving_from(self, states: MoveStates) -> tuple[str, MoveRecord] | None:

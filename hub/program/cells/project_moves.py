@@ -14,7 +14,7 @@ from engine.store.maintenance import project_moves as store
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.words import MoveState
 from hub.api.cells import Cell
-from hub.program.cells.connected_cells import ConnectedCells, read_in_time
+from hub.program.cells.cell_states import CellStates, read_in_time
 
 #: Seconds after which the moves of a cell are read again before a response. A project leaves its
 #: cell later than this after its move was announced (hub/cli/commands/project_move.py).
@@ -32,32 +32,32 @@ def version_of(states: MoveStates) -> MovesVersion:
 
 
 class ProjectMoves:
-    """moved: called with the projects of the moves that were read."""
+    """forget: called with the projects whose moves were read: their cells may have changed."""
 
-    def __init__(self, cells: ConnectedCells, moved: Callable[[Iterable[str]], None]) -> None:
-        self._cells, self._moved = cells, moved
+    def __init__(self, cells: CellStates, forget: Callable[[Iterable[str]], None]) -> None:
+        self._cells, self._forget = cells, forget
         #: By cell and project.
         self._moves: dict[str, dict[str, MoveRecord]] = {}
         #: When they were read, by cell.
-        self._noted_at: dict[str, float] = {}
+        self._read_at: dict[str, float] = {}
 
-    async def note(self, name: str, conn: Connection) -> None:
+    async def read_moves(self, name: str, conn: Connection) -> None:
         """Read the projects that move from a cell, have moved from it, or to it."""
         now = asyncio.get_running_loop().time()
         self._moves[name] = await store.list_moves(conn)
-        self._noted_at[name] = now
+        self._read_at[name] = now
         if (readers := self._cells.readers(name)) is not None:
             taken = (one for one in self._moves[name].values() if one.state is MoveState.TAKEN)
             readers.keep({one.schema for one in taken})
-        self._moved(self._moves[name])
+        self._forget(self._moves[name])
 
     async def refresh(self, name: str, *, always: bool = False) -> MoveStates:
         """The projects that move or have moved, of a cell: read again if they were read too long
         ago, because a project can have left it since. Raises Unavailable."""
         now = asyncio.get_running_loop().time()
-        if always or now - self._noted_at.get(name, -MAX_AGE) >= MAX_AGE:
+        if always or now - self._read_at.get(name, -MAX_AGE) >= MAX_AGE:
             async with self._cells.serve(name).context.database.connection() as conn:
-                await self.note(name, conn)
+                await self.read_moves(name, conn)
         return self._moves[name]
 
     async def refresh_all(self, cells: Sequence[Cell]) -> Sequence[MoveStates | None]:

@@ -10,7 +10,7 @@ from engine.tracing import Tracer
 from hub.api.cells import Cell, ReadPlace, ReadPlaces
 from hub.auth.oidc_client import OidcClient
 from hub.program.cells.cell_connection import CellConnector, wait_for_first
-from hub.program.cells.connected_cells import CellState, ConnectedCells
+from hub.program.cells.cell_states import CellState, CellStates
 from hub.program.cells.periodic_step import repeat
 from hub.program.cells.project_directory import ProjectDirectory
 from hub.program.cells.token_sharing import TokenSharing
@@ -39,18 +39,18 @@ class ServedCells:
         oidc: OidcClient | None = None,
     ) -> None:
         self._stop = stop
-        self.connected = ConnectedCells(settings)
-        self._directory = ProjectDirectory(self.connected, settings.cells.placement)
-        self._tokens = TokenSharing(self.connected, settings.auth.mode, stop)
+        self.cells = CellStates(settings)
+        self._directory = ProjectDirectory(self.cells, settings.cells.placement)
+        self._tokens = TokenSharing(self.cells, settings.auth.mode, stop)
         self._connector = CellConnector(
-            settings, slot, tracer, stop, oidc, self.connected, self._directory.moves, self._tokens
+            settings, slot, tracer, stop, oidc, self.cells, self._directory.moves, self._tokens
         )
         self.limits = self._connector.limits
 
     @property
     def states(self) -> Mapping[str, CellState]:
         """By the names of the cells."""
-        return self.connected.states
+        return self.cells.states
 
     async def find(self, project: str) -> Cell:
         return await self._directory.find(project)
@@ -74,10 +74,10 @@ class ServedCells:
         await self._tokens.share()
 
     def reachable(self) -> Sequence[Cell]:
-        return self.connected.reachable()
+        return self.cells.reachable()
 
     def away(self) -> Sequence[str]:
-        return self.connected.away()
+        return self.cells.away()
 
     def moving(self) -> Sequence[str]:
         return self._directory.moves.moving()

@@ -12,7 +12,7 @@ from engine.store.access.token_copies import InCell, share_tokens
 from engine.store.access.tokens import MODE
 from engine.store.connection import Connection
 from hub.api.cells import Cell, unavailable
-from hub.program.cells.connected_cells import ConnectedCells, read_in_time
+from hub.program.cells.cell_states import CellStates, read_in_time
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -28,7 +28,7 @@ TOKENS_INTERVAL = 0.1
 class TokenSharing:
     """mode: of `[auth]`; only built-in tokens are shared. stop: set when the process stops."""
 
-    def __init__(self, cells: ConnectedCells, mode: str, stop: asyncio.Event) -> None:
+    def __init__(self, cells: CellStates, mode: str, stop: asyncio.Event) -> None:
         self.cells, self._has_tokens, self._stop = cells, mode == MODE, stop
         #: How often tokens have changed, by this process or another one, or a cell has become
         #: available, whose tokens others can lack.

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ import uvloop
 from engine import errors
 from engine.store.embedded import binaries
 from engine.store.embedded.binaries import (
+    DEFAULT_ACCOUNT,
     SHARED_ACCOUNTS,
     Account,
     blocked_at,
@@ -384,6 +386,41 @@ async def test_a_cluster_of_a_shared_account_gets_its_own_account(data_directory
     with pytest.raises(errors.Unavailable, match="no account no-such-account") as refused:
         await named.start()
     assert refused.value.finding.place == "[database] account" and refused.value.finding.remedy
+
+
+@pytest.fixture
+def other_accounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Accounts of another system, in which `useradd` creates the account: its file of accounts."""
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    contents = {
+        "passwd": "root:x:0:0::/:/bin/sh\n", "group": "root:x:0:\n",
+        "shadow": "root:*:1::::::\n", "gshadow": "root:*::\n",
+    }  # fmt: skip
+    for name, text in contents.items():
+        (folder / name).write_text(text)
+    program, *options = binaries.CREATE_ACCOUNT
+    monkeypatch.setattr(binaries, "CREATE_ACCOUNT", (program, "--prefix", str(tmp_path), *options))
+    monkeypatch.setattr(binaries, "ACCOUNT_LOCK", tmp_path / "lock")
+    return folder / "passwd"
+
+
+def test_processes_that_start_at_the_same_time_create_one_account(other_accounts: Path) -> None:
+    """A second account would have another ID than the one that the first process uses."""
+    together, found = threading.Barrier(4), set[str]()
+
+    def create() -> None:
+        together.wait()
+        binaries._create_account()
+        lines = other_accounts.read_text().splitlines()
+        found.add(next(line for line in lines if line.startswith(f"{DEFAULT_ACCOUNT}:")))
+
+    threads = [threading.Thread(target=create) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(found) == 1, found
 
 
 async def test_an_incomplete_cluster_is_created_again(data_directory: Path) -> None:

@@ -242,13 +242,13 @@ async def test_a_project_that_has_returned_is_changed_before_its_cell_is_read_ag
     assert await cells.http.until_ended("done") == "CREATE_COMPLETE"
     await cells.move()
     await eventually(lambda: _creates(cells.http))
-    note = ProjectMoves.note
+    note = ProjectMoves.read_moves
 
     async def note_other(self: ProjectMoves, name: str, conn: Connection) -> None:
         if name != "a":
             await note(self, name, conn)
 
-    monkeypatch.setattr(ProjectMoves, "note", note_other)
+    monkeypatch.setattr(ProjectMoves, "read_moves", note_other)
     await cells.move("a")
     assert await _succeeds(cells.http)
     assert await _changes(cells.http) == 201

@@ -30,7 +30,7 @@ from hub.api.application import all_routes
 from hub.api.routes import Route
 from hub.cli.commands import project_move
 from hub.cli.commands.project_move import move_project
-from hub.program.cells import connected_cells, moving_readers
+from hub.program.cells import cell_states, moving_readers
 from tests.integration.database.test_project_moves import (
     ARRIVED,
     IN_A,
@@ -324,7 +324,7 @@ async def test_a_connection_that_hangs_delays_no_request_but_the_first(
         await read(other, "/stacks?global_tenant=true")
         for module, name in (
             (moving_readers, "OPEN_WAIT"), (moving_readers, "OPEN_TIMEOUT"),
-            (connected_cells, "READ_TIMEOUT"),
+            (cell_states, "READ_TIMEOUT"),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, 3600.0)
         for _ in range(2):

@@ -390,7 +390,7 @@ async def test_a_cell_that_returns_waits_for_the_tokens_of_the_others(
         return await share(sharing, *reachable)
 
     monkeypatch.setattr(TokenSharing, "compare", read_late)
-    monkeypatch.setattr("hub.program.cells.connected_cells.READ_TIMEOUT", 1.0)
+    monkeypatch.setattr("hub.program.cells.cell_states.READ_TIMEOUT", 1.0)
     root = await insert(urls[0], EVERYWHERE)
     async with api_of([cell("a", urls[0]), cell("b", urls[1])], MODE) as http:
         cells = Cells(urls, http, root)

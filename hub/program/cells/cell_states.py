@@ -98,7 +98,7 @@ async def read_in_time(read: Callable[[], Awaitable[T]]) -> T | None:
         return None
 
 
-class ConnectedCells:
+class CellStates:
     """states: of all cells of the settings, by name."""
 
     def __init__(self, settings: Settings) -> None:

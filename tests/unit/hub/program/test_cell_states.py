@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 from engine.errors import Unavailable
-from hub.program.cells import connected_cells
-from hub.program.cells.connected_cells import read_in_time
+from hub.program.cells import cell_states
+from hub.program.cells.cell_states import read_in_time
 
 
 async def test_what_a_cell_returns_is_read() -> None:
@@ -21,7 +21,7 @@ async def test_what_a_cell_returns_is_read() -> None:
 async def test_a_cell_that_is_away_or_hangs_returns_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connected_cells, "READ_TIMEOUT", 0.01)
+    monkeypatch.setattr(cell_states, "READ_TIMEOUT", 0.01)
 
     async def fail() -> str:
         raise Unavailable("away", place="[cells] databases", remedy="Wait.")
