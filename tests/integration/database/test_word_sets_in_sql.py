@@ -69,6 +69,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
             - {Decision.REJECT, Decision.PROGRESS, Decision.IGNORE}  # approvals
             for how in (words.StepKind if one is Decision.STEP else [words.StepKind.OVER])
         ),
+        frozenset({"node", "later"}),  # rows of nodes
     ),
     "move_state": (LEFT,),
     "v_move": (LEFT,),
