@@ -13,7 +13,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,17 +144,14 @@ def _create_account() -> None:
 @contextmanager
 def _account_lock() -> Iterator[None]:
     """Only root can hold the lock, for CREATE_TIMEOUT at most. There is none if the system has no
-    directory for it."""
-    try:
-        lock = os.open(ACCOUNT_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except FileNotFoundError:
+    writable directory for it."""
+    flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    with ExitStack() as stack:
+        with suppress(OSError):
+            lock = os.open(ACCOUNT_LOCK, flags, 0o600)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-        return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _find_by_id(uid: int) -> Account:

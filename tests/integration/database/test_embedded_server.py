@@ -423,6 +423,19 @@ def test_processes_that_start_at_the_same_time_create_one_account(other_accounts
     assert len(found) == 1, found
 
 
+def test_an_account_is_created_where_no_lock_is_possible(
+    other_accounts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For example on a read-only file system; here, a link and a missing directory."""
+    link = other_accounts.with_name("link")
+    link.symlink_to("elsewhere")
+    for path in (link, link / "missing"):
+        monkeypatch.setattr(binaries, "ACCOUNT_LOCK", path)
+        binaries._create_account()
+    assert f"{DEFAULT_ACCOUNT}:" in other_accounts.read_text()
+    assert not other_accounts.with_name("elsewhere").exists()
+
+
 async def test_an_incomplete_cluster_is_created_again(data_directory: Path) -> None:
     partial = data_directory / "postgres.new"
     partial.mkdir(parents=True)
