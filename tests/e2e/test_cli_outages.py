@@ -2,12 +2,9 @@
 
 import json
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from subprocess import PIPE, Popen
 
+from tests.e2e.server_process import running_process
 from tests.support.command_line import (
     ENVIRONMENT,
     TEMPLATE,
@@ -15,7 +12,6 @@ from tests.support.command_line import (
     headgate,
     running_command,
 )
-from tests.support.program import ServerProcess
 
 PIPES = {"stdout": PIPE, "stderr": PIPE}
 WAITS = "waiting for approval (1): app at pre-create"
@@ -23,18 +19,6 @@ CONTINUES = (
     "The create continues on the server. `headgate watch {0}` follows it, `headgate stack stop {0}`"
     " stops it."
 )
-
-
-@contextmanager
-def separate_server(settings: str = "") -> Iterator[ServerProcess]:
-    """A server that a test may kill."""
-    with tempfile.TemporaryDirectory(prefix="headgate-e2e-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # as root, the database runs as another account
-        process = ServerProcess(folder, settings=settings)
-        process.start()
-        yield process
-        assert process.stop() == 0, process.log.read_text()[-3000:]
 
 
 def read_until(running: "Popen[str]", text: str) -> list[str]:
@@ -57,7 +41,7 @@ def rest_of(running: "Popen[str]") -> tuple[int, str, str]:
 def test_waiting_commands_survive_a_killed_server() -> None:
     create = ("stack", "create", "w", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
     with (
-        separate_server() as mortal,
+        running_process() as mortal,
         running_command(*create, server=mortal, **PIPES) as waiting,
     ):
         read_until(waiting, WAITS)
@@ -78,7 +62,7 @@ def test_waiting_commands_survive_a_killed_server() -> None:
 
 
 def test_a_revoked_token_ends_a_wait_but_not_the_change() -> None:
-    with separate_server('[auth]\nmode = "tokens"\n') as server:
+    with running_process(settings='[auth]\nmode = "tokens"\n') as server:
         made = completed("admin", "create-token", "root", "--role", "admin", "--everywhere",
                          "--data-dir", str(server.folder / "data"))  # fmt: skip
         root = {"HEADGATE_TOKEN": made.stdout.strip()}
