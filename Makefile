@@ -228,7 +228,8 @@ $(SCRIPTS): requirements/docs-scripts.sha256 | $(READY)
 
 docs: $(DOCS) $(SCRIPTS) ## build the documentation site in build/docs, and check its links
 	@$(PYTHON) -m tools.openapi_script build/openapi.js
-	@output=$$(NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict 2>&1) || { echo "$$output" >&2; exit 1; }
+	@$(PROGRESS) "building the documentation site in build/docs" sh -c \
+	    'output=$$(NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict 2>&1) || { echo "$$output" >&2; exit 1; }'
 
 wheels: $(READY) ## build the wheels headgate (server) and headgate-cli (command line and client) in build/wheels
 	@$(PYTHON) -m tools.wheels build/wheels

@@ -40,7 +40,8 @@ from engine.words import Json
 CONTENT_TYPE = "text/event-stream"
 
 #: A comment, which keeps the connection open and which clients ignore.
-HEARTBEAT = b": heartbeat\n\n"
+#: Followed by the ID of the place.
+HEARTBEAT = b": heartbeat\n"
 
 _MAX_BIGINT = 2**63 - 1
 
@@ -72,6 +73,11 @@ def events_gone(lowest: Cursor) -> Conflict:
         f" events begin after {event_id(lowest)}.",
         code="EventsGone",
     )
+
+
+def place_text(cursor: Cursor) -> bytes:
+    """The ID of a place of the stream, without an event, after which a client can resume."""
+    return b"id: %b\n\n" % event_id(cursor).encode()
 
 
 def event_text(cursor: Cursor, kind: str, document: Mapping[str, Json]) -> bytes:
@@ -363,11 +369,19 @@ class Feed:
     ) -> None:
         """Write the stream to a reader until the feed stops or the reader is too slow. passed: as
         for `events`."""
-        async with aclosing(self.events(events, start, passed)) as items:
+        place = start
+
+        def note(at: Cursor) -> None:
+            nonlocal place
+            place = at
+            passed(at)
+
+        async with aclosing(self.events(events, start, note)) as items:
             try:
                 async for item in items:
+                    text = HEARTBEAT + place_text(place) if item is None else item.text
                     async with asyncio.timeout(self._settings.cut_off):
-                        await write(HEARTBEAT if item is None else item.text)
+                        await write(text)
             except (TimeoutError, Conflict) as error:
                 # The client reconnects, and gets the error then.
                 log.info("stream.disconnected", project=events.project, reason=str(error))

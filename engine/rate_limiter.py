@@ -17,14 +17,40 @@ MAX_KEYS = 50_000
 _TOLERANCE = 1e-9
 
 
+class Rate:
+    """A number of events per second; 0.0: unlimited. All times are seconds of one clock.
+
+    ``paid`` is the number of the algorithm, of one key: the time at which all events counted so far
+    conform to the rate. A time that has passed is as good as none.
+    """
+
+    __slots__ = ("burst", "per_second", "price")
+
+    def __init__(self, per_second: float) -> None:
+        self.per_second = per_second
+        self.price = 1.0 / per_second if per_second > 0 else 0.0
+        self.burst = max(1.0, self.price)
+
+    def wait(self, paid: float, now: float) -> float:
+        """The seconds until an event may be counted; 0.0: now."""
+        wait = max(paid - now, 0.0) + self.price - self.burst
+        return wait if self.per_second > 0 and wait > _TOLERANCE else 0.0
+
+    def charge(self, paid: float, now: float, count: int = 1) -> float:
+        """Count events, also beyond the limit; return the new `paid`."""
+        return max(paid, now) + self.price * count
+
+    def remaining(self, paid: float, now: float) -> int:
+        """How many events may be counted now."""
+        return max(int((self.burst - max(paid - now, 0.0) + _TOLERANCE) / self.price), 0)
+
+
 class RateLimiter(Generic[Key]):
     """rate: events per second for each key; 0.0: unlimited. All times are seconds of one clock."""
 
     def __init__(self, rate: float, *, max_keys: int = MAX_KEYS) -> None:
-        self._rate = rate
+        self._rate = Rate(rate)
         self._max_keys = max_keys
-        self._price = 1.0 / rate if rate > 0 else 0.0
-        self._burst = max(1.0, self._price)
         self._paid: OrderedDict[Key, float] = OrderedDict()
 
     @property
@@ -35,7 +61,7 @@ class RateLimiter(Generic[Key]):
     def spend(self, key: Key, now: float) -> float:
         """Count one event and return 0.0; or, if the limit is reached, return the seconds to
         wait."""
-        wait = self._wait(self._ahead(key, now))
+        wait = self.wait(key, now)
         if wait > 0.0:
             return wait
         self.charge(key, now)
@@ -43,13 +69,13 @@ class RateLimiter(Generic[Key]):
 
     def wait(self, key: Key, now: float) -> float:
         """The seconds until an event may be counted; 0.0: now."""
-        return self._wait(self._ahead(key, now))
+        return self._rate.wait(self._paid.get(key, now), now)
 
     def charge(self, key: Key, now: float, count: int = 1) -> None:
         """Count events even if the limit is reached; later events wait longer."""
-        if self._rate <= 0 or count <= 0:
+        if self._rate.per_second <= 0 or count <= 0:
             return
-        self._paid[key] = now + self._ahead(key, now) + self._price * count
+        self._paid[key] = self._rate.charge(self._paid.get(key, now), now, count)
         self._paid.move_to_end(key)
         if len(self._paid) > self._max_keys:
             self._paid.popitem(last=False)
@@ -58,19 +84,9 @@ class RateLimiter(Generic[Key]):
         """The number of events that each tracked key may spend now. Removes idle keys."""
         for key in [key for key, paid in self._paid.items() if paid <= now]:
             del self._paid[key]
-        return {key: self._affordable(paid - now) for key, paid in self._paid.items()}
+        return {key: self._rate.remaining(paid, now) for key, paid in self._paid.items()}
 
     def seconds_until_available(self, now: float) -> float | None:
         """Seconds until the first exhausted key may spend an event. None: no key is exhausted."""
-        waits = [self._wait(max(paid - now, 0.0)) for paid in self._paid.values()]
+        waits = [self._rate.wait(paid, now) for paid in self._paid.values()]
         return min((wait for wait in waits if wait > 0.0), default=None)
-
-    def _ahead(self, key: Key, now: float) -> float:
-        return max(self._paid.get(key, now) - now, 0.0)
-
-    def _wait(self, ahead: float) -> float:
-        wait = ahead + self._price - self._burst
-        return wait if self._rate > 0 and wait > _TOLERANCE else 0.0
-
-    def _affordable(self, ahead: float) -> int:
-        return max(int((self._burst - ahead + _TOLERANCE) / self._price), 0)

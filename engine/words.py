@@ -268,6 +268,8 @@ class Point(StrEnum):
 
 #: Points inside operations with names of their own. Their hooks open each time.
 REPEATED = frozenset({Point.PRE_BATCH, Point.PRE_SCALE_IN})
+#: Who may answer a hook whose rule names no approvers, in words for people.
+ANYONE = "anyone in the project"
 #: The point of hooks about drift, which belong to no change. No rule of a template has it.
 DRIFT = "drift"
 #: The prefix of all other points inside operations.

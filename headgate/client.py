@@ -421,6 +421,33 @@ class HookClient:
             for one in page["hooks"]:
                 yield one
 
+    async def pages_of_all_projects(
+        self,
+        *,
+        state: Literal["waiting", "answered", "expired", "superseded"] | None = None,
+        path: str | None = None,
+        point: str | None = None,
+        older: str | None = None,
+        mine: bool = False,
+        dry: bool | None = None,
+    ) -> "AsyncGenerator[documents.Hooks, None]":
+        """The pages of the hooks of all projects, oldest first, if you have a role in every
+        project. Each hook has its `project`, whose client answers it. A page has `warnings` if it
+        lacks hooks, because a cell of the server is not available. Parameters: as of `list`."""
+        filters = {
+            "global_tenant": "true",
+            "limit": str(PAGE_SIZE),
+            "state": state,
+            "path": path,
+            "point": point,
+            "older": older,
+            "mine": "true" if mine else None,
+            "dry": None if dry is None else str(dry).lower(),
+        }
+        query = {name: value for name, value in filters.items() if value is not None}
+        async for page in self._connection.pages(url_path("hooks"), query):
+            yield page
+
     async def show(self, hook: str) -> "documents.Hook":
         return cast("documents.Hook", await self._connection.call("GET", url_path("hooks", hook)))
 
@@ -554,7 +581,8 @@ class EventClient:
         Reconnects after the last event. Raises UnreachableError if this fails for
         `reconnect_timeout` seconds, and EventsGoneError if the events in between were purged.
         on_connect: called after each connection, before its first event: read the current state
-        there, because a stream without an event so far cannot resume. The other arguments are
+        there, because a server of version 0.2.0 sends no position before the first event, after
+        which the stream could resume. The other arguments are
         globs that select events; see `GET /v1/{project}/events/stream`.
         """
         globs = {
@@ -577,9 +605,11 @@ class EventClient:
                     if on_connect is not None:
                         await on_connect()
                     connected, pause = True, FIRST_RETRY
-                    async for event in events:
-                        last = event.id
-                        yield event
+                    try:
+                        async for event in events:
+                            yield event
+                    finally:
+                        last = events.last
                 lost_at = loop.time()
             except RequestError as error:
                 lasting = error.status and error.status < 500

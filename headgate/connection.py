@@ -46,6 +46,27 @@ class StreamedEvent:
     document: Json
 
 
+class StreamedEvents:
+    """The events of one connection, an async iterator."""
+
+    def __init__(
+        self, events: AsyncGenerator[StreamedEvent, None], parser: EventStreamParser, last: str
+    ) -> None:
+        self._events, self._parser, self._first = events, parser, last
+
+    @property
+    def last(self) -> str:
+        """The ID of the place up to which the stream has been read, for `Last-Event-ID`: also
+        before the first event. Empty: not known."""
+        return self._parser.last_id or self._first
+
+    def __aiter__(self) -> "StreamedEvents":
+        return self
+
+    async def __anext__(self) -> StreamedEvent:
+        return await anext(self._events)
+
+
 def url_path(*parts: str) -> str:
     """A path below the project. Each part is quoted, and can contain any character."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
@@ -250,7 +271,7 @@ class ApiConnection:
     @asynccontextmanager
     async def stream(
         self, *, query: Query | None = None, last: str = ""
-    ) -> AsyncGenerator[AsyncGenerator[StreamedEvent, None], None]:
+    ) -> AsyncGenerator[StreamedEvents, None]:
         """The events of the project after the event with the ID `last`, or from now on. They end
         when the server ends the stream. The context and the iteration raise RequestError. query:
         selects events, as for `GET /v1/{project}/events/stream`.
@@ -273,13 +294,13 @@ class ApiConnection:
                 raise self._error(
                     _Response(response.status, await response.read(), "", _error_headers(response))
                 )
-            async with aclosing(self._events(response)) as events:
-                yield events
+            parser = EventStreamParser()
+            async with aclosing(self._events(response, parser)) as events:
+                yield StreamedEvents(events, parser, last)
 
     async def _events(
-        self, response: "aiohttp.ClientResponse"
+        self, response: "aiohttp.ClientResponse", parser: EventStreamParser
     ) -> AsyncGenerator[StreamedEvent, None]:
-        parser = EventStreamParser()
         try:
             async for chunk in response.content.iter_any():
                 for fields in parser.feed(chunk):

@@ -201,7 +201,20 @@ class Difference(TypedDict):
     observed: Json
 
 
+class LastKnownDrift(TypedDict):
+    """What was observed before the state became `unknown`. `since`: when `state` was observed
+    first."""
+
+    state: Literal["missing", "changed", "degraded", "unknown"]
+    differences: list[Difference]
+    reason: str
+    since: str
+
+
 class DriftedResource(TypedDict):
+    """`last_known`: null if `state` is not `unknown`, or nothing differed before. `observed_at`:
+    when it was observed last."""
+
     resource_name: str
     resource_type: str
     physical_resource_id: str
@@ -215,6 +228,7 @@ class DriftedResource(TypedDict):
     observed_at: str
     unrepaired: str | None
     found_by: Literal["request", "policy", "report"] | None
+    last_known: LastKnownDrift | None
 
 
 class AdoptedValueOfResource(TypedDict):
@@ -232,7 +246,8 @@ class AdoptedValueOfResource(TypedDict):
 
 class PausedObservation(TypedDict):
     """Resources that are not observed until a time. resources: their number. resource_type,
-    endpoint: that has failed; null: the budget of requests is used up."""
+    endpoint: that has failed; null: the budget of requests, or the quota of observations, is used
+    up."""
 
     resources: int
     resource_type: str | None
@@ -313,6 +328,34 @@ class NodeProgress(TypedDict):
     notifications: list[Json]
 
 
+class HeldDrift(TypedDict):
+    """Drift with a hook that waits for an answer. since: of the drift. opened_at: of the hook.
+    allowed: the decisions that answers may contain. answer_by: empty: anyone in the project."""
+
+    hook_id: str
+    resource_name: str
+    path: str
+    state: Literal["present", "missing", "changed", "degraded", "unknown"]
+    differences: list[Difference]
+    reason: str
+    since: str
+    opened_at: str
+    allowed: list[str]
+    answer_by: list[str]
+    notifications: list[Json]
+    sentence: str
+
+
+class UnrepairedDrift(TypedDict):
+    """Resources with drift about which no hook waits, and which are not repaired for the same
+    reason. resources: their paths. since: of the oldest drift."""
+
+    resources: list[str]
+    since: str
+    reason: str
+    sentence: str
+
+
 class UnknownState(TypedDict):
     """Resources whose state could not be observed, for the same reason. resources: their paths."""
 
@@ -326,6 +369,8 @@ class UnknownState(TypedDict):
 class Explanation(TypedDict):
     stack: StackProgress
     nodes: list[NodeProgress]
+    drift: list[HeldDrift]
+    unrepaired: list[UnrepairedDrift]
     unknown: list[UnknownState]
     paused: list[PausedObservation]
 
@@ -614,9 +659,59 @@ class HookDecisions(TypedDict):
     decisions: list[AuditEntry]
 
 
+class HookOfProject(TypedDict):
+    id: str
+    stack_id: str
+    stack_name: str
+    root_stack_id: str
+    root_stack_name: str
+    traversal: int
+    node: int | None
+    resource_name: str | None
+    path: str
+    point: str
+    mode: Literal["notify", "wait", "stop"]
+    opened_at: str
+    deadline: str | None
+    on_timeout: Literal["stop", "continue", "reject"]
+    allowed: list[
+        Literal[
+            "continue", "reject", "step", "run", "patch", "progress", "adopt", "repair", "ignore"
+        ]
+    ]
+    digest: str
+    approvals: HookApprovals
+    answer_by: list[Json]
+    exclude: str
+    ask: dict[str, Json] | None
+    patch: list[Json]
+    dry: bool
+    by_operator: bool
+    requested_by: str
+    assigned: str | None
+    reminders: int
+    escalated_at: str | None
+    answers: dict[str, Json]
+    asked: list[HookAsked]
+    told: list[HookTold]
+    state: Literal["waiting", "answered", "expired", "superseded"]
+    resource: HookResource | None
+    project: str
+    answer_url: str
+    decision: NotRequired[str | None]
+    reason: NotRequired[str | None]
+    decided_by: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    decided_at: NotRequired[str | None]
+    change: NotRequired[HookChange]
+
+
 class Hooks(TypedDict):
-    hooks: list[Hook]
+    """warnings: the list is incomplete, because cells of the server are not available."""
+
+    hooks: list[Hook] | list[HookOfProject]
     next: str | None
+    warnings: NotRequired[list[Warning]]
 
 
 class IdMatch(TypedDict):
@@ -737,7 +832,8 @@ class EffectiveBreakpoint(TypedDict):
 
 
 class ObservedResource(TypedDict):
-    """since: when the state was observed first; null: it is as recorded."""
+    """since: when the state was observed first; null: it is as recorded. last_known: null if the
+    state is not unknown, or nothing differed before."""
 
     state: Literal["present", "missing", "changed", "degraded", "unknown"]
     source: Literal["poll", "event", "operation"]
@@ -745,6 +841,7 @@ class ObservedResource(TypedDict):
     since: str | None
     reason: str
     differences: list[Difference]
+    last_known: LastKnownDrift | None
 
 
 class InspectedResource(TypedDict):
@@ -1046,6 +1143,7 @@ class Resource(TypedDict):
     headgate_resolved_type: str
     resource_status: str
     resource_status_reason: str
+    deletion_policy: Literal["Delete", "Retain", "Snapshot"]
     creation_time: str
     updated_time: str
     required_by: list[str]
@@ -1055,7 +1153,6 @@ class Resource(TypedDict):
     description: str
     attributes: dict[str, Json]
     protected: bool
-    deletion_policy: Literal["Delete", "Retain", "Snapshot"]
 
 
 class OneResource(TypedDict):
@@ -1405,6 +1502,7 @@ class ResourceSummary(TypedDict):
     headgate_resolved_type: str
     resource_status: str
     resource_status_reason: str
+    deletion_policy: Literal["Delete", "Retain", "Snapshot"]
     creation_time: str
     updated_time: str
     required_by: list[str]
@@ -1424,6 +1522,7 @@ class ResourceWithDetail(TypedDict):
     headgate_resolved_type: str
     resource_status: str
     resource_status_reason: str
+    deletion_policy: Literal["Delete", "Retain", "Snapshot"]
     creation_time: str
     updated_time: str
     required_by: list[str]

@@ -7,9 +7,13 @@ MAX_LINE = 16 * 1024 * 1024
 
 
 class EventStreamParser:
-    """Parses server-sent events from chunks of bytes into their fields: id, event, data."""
+    """Parses server-sent events from chunks of bytes into their fields: id, event, data.
+
+    last_id: the last ID, also of a place without an event; empty: there was none.
+    """
 
     def __init__(self) -> None:
+        self.last_id = ""
         self._rest = b""
         self._fields: dict[str, str] = {}
 
@@ -31,4 +35,5 @@ class EventStreamParser:
             self._fields[name] = value.removeprefix(" ")
             return None
         fields, self._fields = self._fields, {}
+        self.last_id = fields.get("id", self.last_id)
         return fields if "data" in fields else None

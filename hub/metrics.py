@@ -27,6 +27,7 @@ from channels.store.backlog import Backlog, read_backlog
 from channels.store.records import DeliveryState
 from channels.stream import Feed
 from engine.bounded_wait import wait_at_most
+from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.maintenance.monitoring import (
     WaitingWork,
@@ -36,8 +37,10 @@ from engine.store.maintenance.monitoring import (
 from engine.store.maintenance.processes import UnservedLabel, read_unserved_labels
 from engine.store.observer.observation_credentials import count_states
 from engine.store.observer.provider_endpoints import PausedCounts, count_paused
+from engine.store.projects.usage import UsageToday, read_today
 from engine.store.replica import ReadOutcome
 from engine.words import ObservedState
+from engine.work.observer.drift_hooks import OBSERVER
 from engine.work.worker_metrics import WorkerMetrics
 from hub.metrics_exchange import MetricsExchange
 
@@ -49,6 +52,8 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 OTHER = "other"
 #: Seconds for which values from the database are cached; seconds between measurements of the loop.
 FRESH, TICK = 5.0, 1.0
+#: Seconds for which the usage of the day is cached, which reads all changes and hooks of the day.
+USAGE_FRESH = 60.0
 #: How long due work may wait before it counts as stuck.
 PATIENCE = timedelta(minutes=1)
 #: Buckets, in seconds, for short and for long durations.
@@ -254,6 +259,7 @@ class _Figures:
     paused: PausedCounts
     credentials: Mapping[str, int]
     unserved: Sequence[UnservedLabel]
+    usage: UsageToday
 
 
 class _Backlog:
@@ -264,6 +270,7 @@ class _Backlog:
         self._database = database
         self._reading = asyncio.Lock()
         self._read_at: float | None = None
+        self._usage: tuple[float, UsageToday] | None = None
 
         def gauge(name: str, meaning: str, *labels: str) -> Gauge:
             return Gauge(f"headgate_{name}", meaning, labels, registry=registry)
@@ -299,6 +306,11 @@ class _Backlog:
         self._unserved = gauge(
             "unserved_nodes", "Due nodes whose label no running process has", "label"
         )
+        self._repairs = gauge("usage_repairs", "Repairs of drift that ended today, in UTC")
+        self._hook_seconds = gauge(
+            "usage_hook_seconds", "Time for which the hooks waited that ended today, in UTC"
+        )
+        self._resource_hours = gauge("usage_resource_hours", "Hours of resources today, in UTC")
 
     async def refresh(self) -> None:
         async with self._reading:
@@ -319,10 +331,17 @@ class _Backlog:
                     await count_paused(conn),
                     await count_states(conn),
                     await read_unserved_labels(conn),
+                    await self._read_usage(conn),
                 )
         except Exception as error:
             log.warning("metrics.unavailable", reason=str(error))
             return None
+
+    async def _read_usage(self, conn: Connection) -> UsageToday:
+        now = asyncio.get_running_loop().time()
+        if self._usage is None or now - self._usage[0] >= USAGE_FRESH:
+            self._usage = now, await read_today(conn, OBSERVER)
+        return self._usage[1]
 
     def _show(self, seen: _Figures | None) -> None:
         self._up.set(seen is not None)
@@ -334,7 +353,8 @@ class _Backlog:
         if seen is None:
             for gauge in (
                 self._hooks, self._oldest_hook, self._unpublished, self._oldest, self._disabled,
-                self._failing, self._delayed,
+                self._failing, self._delayed, self._repairs, self._hook_seconds,
+                self._resource_hours,
             ):  # fmt: skip
                 gauge.set(NAN)
             return
@@ -345,6 +365,9 @@ class _Backlog:
         self._disabled.set(seen.backlog.disabled)
         self._failing.set(seen.paused.endpoints)
         self._delayed.set(seen.paused.resources)
+        self._repairs.set(seen.usage.repairs)
+        self._hook_seconds.set(seen.usage.hook_seconds)
+        self._resource_hours.set(seen.usage.resource_hours)
         for what in ("unclaimed", "expired_leases", "unended", "hooks_overdue"):
             self._stuck.labels(what).set(getattr(seen.work, what))
         for one in seen.unserved:

@@ -49,7 +49,8 @@ def observation_of(name: str, one: ResourceType) -> str:
     keys = [_key(one, number) for number in (1, 2)]
     if keys[0] is None:
         return NOT
-    if type(one).observe is ResourceType.observe:
+    kind = type(one)
+    if (kind.observe, kind.observed_list) == (ResourceType.observe, ResourceType.observed_list):
         return BY_CHECK
     return ALONE if name.startswith(EACH) or keys[0] != keys[1] else BY_LIST
 

@@ -146,8 +146,17 @@ CHANGE = fields({
     "only": or_null(list_of(TEXT)),
 })  # fmt: skip
 #: A hook as ``GET /v1/{project}/hooks`` shows it.
-HOOK_DOCUMENT = fields(
-    {**_HOOK, "state": _STATE, "resource": or_null(HOOK_RESOURCE)}, {**_DECIDED, "change": CHANGE}
+_HOOK_DOCUMENT = {**_HOOK, "state": _STATE, "resource": or_null(HOOK_RESOURCE)}
+_OPTIONAL = {**_DECIDED, "change": CHANGE}
+HOOK_DOCUMENT = fields(_HOOK_DOCUMENT, _OPTIONAL)
+#: The same in the list of all projects. answer_url: of the request that answers it.
+HOOK_OF_PROJECT = fields(
+    {
+        **_HOOK_DOCUMENT,
+        "project": TEXT,
+        "answer_url": {"type": "string", "format": "uri"},
+    },
+    _OPTIONAL,
 )
 _PLACE = fields({"stack_id": UUID, "resource": TEXT})
 #: Null in events of older versions.

@@ -267,7 +267,7 @@ def _describe_expired(hook: StoredHook) -> tuple[str, str, str]:
     # The rule decides at the deadline, even if its decision is not written yet.
     decision = hook.decision or hook.rule.on_timeout
     if decision == OnTimeout.STOP:
-        return "StackStopped", why, "The stack stopped there; update the stack to resume."
+        return "StackStopped", why, "The stack stopped there; its reason says how to continue."
     return "HookExpired", why, f"Its rule then decided: {decision}."
 
 

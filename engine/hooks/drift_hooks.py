@@ -33,6 +33,8 @@ IGNORE_EXAMPLE = 'Send {"ignore": {"for": "2h"}}, or leave it out.'
 KEYS = ("answer_by", "approvals", "exclude", "remind", "escalate")
 #: A drift hook waits until it is answered or closed: its deadline is too far away to matter.
 NO_DEADLINE = timedelta(days=36_500)
+#: Paths that a refusal names.
+MAX_PATHS = 5
 #: Longest time for which drift is ignored.
 MAX_IGNORED = timedelta(days=366)
 
@@ -129,13 +131,22 @@ def read_hold(value: Json, place: str, findings: Findings) -> Rule:
     return replace(empty, **{key: fields[key] for key in known})
 
 
-def adoption_refusal(state: ObservedState) -> tuple[str, str] | None:
-    """Return why drift in this state cannot be adopted, and the remedy; None: it can, if its
-    differences can."""
+def adoption_refusal(
+    state: ObservedState, differences: Sequence[Mapping[str, Json]]
+) -> tuple[str, str] | None:
+    """Return why drift cannot be adopted, and the remedy; None: it can, if the type can take over
+    its values."""
     remedy = "Answer repair, or ignore the drift for a time."
     match state:
         case ObservedState.CHANGED:
-            return None
+            absent = [str(one["path"]) for one in differences if one["observed"] is None]
+            if not absent:
+                return None
+            paths = ", ".join(absent[:MAX_PATHS]) + (" and others" if absent[MAX_PATHS:] else "")
+            return (
+                f"the object has no value at {paths}",
+                "Change the template, answer repair, or ignore the drift for a time.",
+            )
         case ObservedState.MISSING:
             return "the resource is missing, so it has no values to adopt", remedy
         case ObservedState.DEGRADED:

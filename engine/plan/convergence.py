@@ -5,14 +5,14 @@ root stack, and the operator's rules. For each key, the environment wins over th
 operator's last matching rule over both.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from engine.errors import Findings, nearest, one_of, quote_value
 from engine.hooks.drift_hooks import read_hold
 from engine.hooks.durations import format_duration, parse_span
-from engine.hooks.rule_patterns import LEAF, Tree, nearest_place, pattern_at, reaches
+from engine.hooks.rule_patterns import LEAF, UNMATCHED, Tree, nearest_place, pattern_at, reaches
 from engine.hot.syntax.globs import check_globs, matches_glob
 from engine.weekly_window import WeeklyWindow, read_window
 from engine.words import Json, OnDrift
@@ -34,8 +34,12 @@ DEFAULT_REPAIRS, MAX_REPAIRS = 5, 1000
 NEVER, EVERY = "never", "every"
 OBSERVE_EXAMPLE = f"Write {OBSERVE}: {{{EVERY}: 10m}}, or {OBSERVE}: {NEVER}."
 IGNORE_EXAMPLE = "Write a map such as {web: [$.tags.*]}: paths by resource name."
-#: Returns the paths that an observation of a resource compares, by its name; None: not known.
-ObservedPaths = Callable[[str], Collection[str] | None]
+#: Returns the resources that a pattern matches, by their path from the root stack, with the paths
+#: that their observations compare; None: not known. Unknown resources of a nested stack are one.
+ObservedPaths = Callable[[str], Iterable[tuple[str, Collection[str] | None]]]
+#: Maximum number of resources that a warning names.
+MAX_NAMED = 3
+CHECK_PATH = "Check it: `headgate stack drift` shows the paths of differences."
 #: Maximum number of patterns of resources, and of paths for all of them; characters of a pattern.
 MAX_PATTERNS, MAX_LENGTH = 100, 200
 
@@ -300,22 +304,43 @@ def _check_matches(
     ignore: Mapping[str, Sequence[str]], known: Tree, paths: ObservedPaths, findings: Findings
 ) -> None:
     """Add findings for patterns of resources without a match, and for paths that no matching
-    resource has."""
+    resource has; warnings, if it is not known what some of these compare."""
     for pattern, ignored in ignore.items():
         place = f"{SECTION}.{IGNORE}.{pattern}"
         if not _reaches(pattern, known):
             reason = f'the pattern "{pattern}" matches no resource'
             findings.add(place, reason, nearest_place(pattern, known))
             continue
-        names = [name for name, below in known.items() if below == LEAF]
-        matching = [paths(name) for name in names if matches_glob(name, pattern)]
-        if not matching or None in matching or _reaches_below(pattern, known):
-            continue
-        compared = sorted({path for one in matching for path in one or ()})
+        matching = dict(paths(pattern))
+        compared = sorted({path for found in matching.values() for path in found or ()})
+        unknown = sorted(name for name, found in matching.items() if found is None)
         for one in ignored:
-            if not any(path == one or matches_glob(path, one) for path in compared):
-                reason = f'the path "{one}" matches no property that is compared'
+            if any(path == one or matches_glob(path, one) for path in compared):
+                continue
+            reason = f'the path "{one}" matches no property that is compared'
+            if unknown or not matching:
+                which = f'the path "{one}" matches no property that is known to be compared'
+                those = _join_names(unknown, pattern)
+                reason = f"{which}; what is compared of {those} is not known"
+                remedy = nearest(one, compared) or CHECK_PATH
+                findings.warn(place, reason, remedy, UNMATCHED)
+            elif not compared and (inside := _inside(pattern, known)):
+                remedy = f'For the resources of its nested stack, write "{inside}".'
+                findings.add(place, reason, remedy)
+            else:
                 findings.add(place, reason, one_of(one, compared, "Compared are"))
+
+
+def _join_names(resources: Sequence[str], pattern: str) -> str:
+    if not resources:
+        return pattern
+    more = len(resources) - MAX_NAMED
+    return f"{', '.join(resources[:MAX_NAMED])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _inside(pattern: str, known: Tree) -> str:
+    """The pattern of the resources of a nested stack; "": the pattern is not the name of one."""
+    return f"{pattern}/*" if known.get(pattern, LEAF) != LEAF else ""
 
 
 def _reaches(pattern: str, known: Tree) -> bool:

@@ -4,6 +4,7 @@ them. Pure.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
 from uuid import UUID
 
@@ -42,6 +43,32 @@ def is_marked_after(*, marked: bool, begun: bool) -> bool:
     has begun, which can have changed the resource. All other writes leave it as it was: of a node
     that a hook refused, of a user who protects the resource, of the next converge."""
     return marked and not begun
+
+
+def last_look(
+    state: ObservedState,
+    written_at: datetime,
+    stack_observed_at: datetime | None,
+    operated_since: datetime | None,
+) -> datetime:
+    """Return when a resource that differs was observed last. Only a change of its observed state is
+    written, at `written_at`; an observation of its stack in which it was the same is not.
+
+    stack_observed_at: start of the last observation of the whole stack that asked a provider; None:
+    there was none. It has observed every resource but those whose provider got no requests, which
+    are unknown, and those with an operation under way. operated_since: the start of that; None:
+    there is none.
+    """
+    if state is ObservedState.UNKNOWN or not in_observation(stack_observed_at, operated_since):
+        return written_at
+    return max(written_at, stack_observed_at or written_at)
+
+
+def in_observation(started_at: datetime | None, operated_since: datetime | None) -> bool:
+    """Whether an observation of a stack has included a resource. started_at: of the observation;
+    None: there was none. operated_since: start of the operation under way, which excludes the
+    resource; None: there is none."""
+    return started_at is not None and (operated_since is None or started_at < operated_since)
 
 
 @dataclass(frozen=True, slots=True)

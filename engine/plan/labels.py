@@ -1,61 +1,52 @@
 """Labels of workers: which workers execute the operations on a resource.
 
 A resource has at most one label. The operator's rules give it when an operation creates or changes
-the resource. Operations that do not change its definition, and its delete, have the label of the
-last operation that did, which is stored with the resource: they run where the resource was made.
+the resource; some only to resources for which the environment of the stack requests it. Operations
+that do not change its definition, and its delete, have the label of the last operation that did,
+which is stored with the resource: they run where the resource was made.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from engine.errors import Finding, one_of
+from engine.hot.environment.registry import ResourceRegistry
 from engine.hot.syntax.globs import matches_glob
 from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.words import GATES, IN_PLACE_OPERATIONS, Direction, ResourceId
 
-#: The most characters of a label.
-MAX_LENGTH = 100
-EXAMPLE = "region=eu"
-_LABEL = re.compile(
-    r"[a-z0-9](?:[a-z0-9._/-]*[a-z0-9])?=[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-)
-
 #: Returns the label of a resource by its type and name.
 LabelOf = Callable[[str, str], str | None]
-
-
-def label_problem(text: str) -> str:
-    """Return why a text is not a label, or an empty string if it is."""
-    if len(text) > MAX_LENGTH:
-        return f"has {len(text)} characters, and a label has at most {MAX_LENGTH}"
-    if _LABEL.fullmatch(text):
-        return ""
-    if "=" not in text:
-        return f'"{text}" is not a label: it has no ='
-    return f'"{text}" is not a label'
-
-
-#: What to do about a text that is no label.
-LABEL_REMEDY = (
-    f"Write KEY=VALUE, such as {EXAMPLE}. The key has lower-case letters, digits and . _ - /, the"
-    " value letters, digits and . _ -, and both begin and end with a letter or digit"
+#: What to do about a label that an environment cannot request.
+NONE_OFFERED = (
+    "Leave it out, or ask the operator for a rule in [[engine.label_rules]] with on_request = true."
 )
+
+
+#: Of stacks whose environment requests no label.
+NO_REQUESTS: Final = ResourceRegistry()
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
     """A rule of the operator. projects, types, resources: globs; no types or no resources: any.
-    resources: names, on every level of nested stacks. label: "": such resources have none."""
+    resources: names, on every level of nested stacks. label: "": such resources have none.
+    on_request: only resources for which the environment of the stack requests this label."""
 
     label: str
     projects: Sequence[str] = ("*",)
     types: Sequence[str] = ()
     resources: Sequence[str] = ()
+    on_request: bool = False
 
-    def matches(self, type_name: str, name: str) -> bool:
-        """Whether it applies to a resource, in a project to which it applies."""
-        return (not self.types or _any_matches(type_name, self.types)) and (
-            not self.resources or _any_matches(name, self.resources)
+    def matches(self, type_name: str, name: str, requests: ResourceRegistry) -> bool:
+        """Whether it applies to a resource, in a project to which it applies. requests: of the
+        environment of the resource's stack."""
+        return (
+            (not self.types or _any_matches(type_name, self.types))
+            and (not self.resources or _any_matches(name, self.resources))
+            and (not self.on_request or requests.label_of(name) == self.label)
         )
 
 
@@ -65,16 +56,36 @@ class LabelRules:
 
     rules: Sequence[LabelRule] = ()
 
-    def find_for(self, project: str) -> LabelOf | None:
-        """The labels of the resources of a project; None: no rule applies to the project."""
-        found = [one for one in reversed(self.rules) if _any_matches(project, one.projects)]
+    def find_for(self, project: str, requests: ResourceRegistry = NO_REQUESTS) -> LabelOf | None:
+        """The labels of the resources of a stack; None: no rule applies to its project. requests:
+        of the environment of the stack."""
+        found = self._of_project(project)
         if not found:
             return None
 
         def label_of(type_name: str, name: str) -> str | None:
-            return next((one.label for one in found if one.matches(type_name, name)), None) or None
+            matching = (one.label for one in found if one.matches(type_name, name, requests))
+            return next(matching, None) or None
 
         return label_of
+
+    def check_requests(self, project: str, requests: ResourceRegistry) -> list[Finding]:
+        """Errors about the labels that an environment requests and no rule offers."""
+        offered = {one.label for one in self._of_project(project) if one.on_request}
+        return [
+            Finding(
+                place,
+                f'The label "{label}" is not offered to this project.',
+                one_of(label, sorted(offered), "Offered") if offered else NONE_OFFERED,
+                "Invalid",
+            )
+            for place, label in requests.requested_labels
+            if label not in offered
+        ]
+
+    def _of_project(self, project: str) -> list[LabelRule]:
+        """The rules that apply to a project, the last one first."""
+        return [one for one in reversed(self.rules) if _any_matches(project, one.projects)]
 
 
 def set_labels(plan: Plan, existing: Sequence[ExistingResource], label_of: LabelOf | None) -> Plan:

@@ -5,8 +5,8 @@ when the observed one was adopted. If the template agrees with the override, or 
 the override ends. A rollback brings back those that its change ended.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from engine.words import Json
@@ -22,8 +22,10 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """path: of the difference. places: in the properties; all have the same value. template: the
-    value of the template. value: the adopted one. by, by_id: the principal. at: in ISO format.
+    """path: of the difference. places: in the properties; all stand for the same value. template:
+    the value of the template. value: the adopted one. by, by_id: the principal. at: in ISO format.
+    written: (template, value) at each place, if a place has them in another form, such as with
+    escaped placeholders; empty: they are the same at all places.
     """
 
     path: str
@@ -33,23 +35,41 @@ class Override:
     by: str
     by_id: str
     at: str
+    written: Sequence[tuple[Json, Json]] = field(default=(), repr=False)
 
     def encode(self) -> dict[str, Json]:
-        return asdict(self) | {"places": [[*place] for place in self.places]}
+        stored = asdict(self) | {"places": [[*place] for place in self.places]}
+        written = stored.pop("written")
+        return stored | ({"written": [[*one] for one in written]} if written else {})
+
+    def at_places(self) -> Iterator[tuple[Place, Json, Json]]:
+        """Each place, and the value of the template and the adopted one there."""
+        written = self.written or [(self.template, self.value)] * len(self.places)
+        for place, (template, value) in zip(self.places, written, strict=True):
+            yield place, template, value
 
     def is_in(self, properties: Mapping[str, Json]) -> bool:
         """Whether properties have the adopted value."""
-        return all(value_at(properties, place) == self.value for place in self.places)
+        return all(value_at(properties, place) == value for place, _, value in self.at_places())
 
     def replaces(self, properties: Mapping[str, Json]) -> bool:
         """Whether properties of the template have the value that the override replaces."""
         return self.template != self.value and all(
-            value_at(properties, place) == self.template for place in self.places
+            value_at(properties, place) == template for place, template, _ in self.at_places()
         )
 
 
 def decode_overrides(stored: Json) -> list[Override]:
-    return [Override(**one | {"places": tuple(map(tuple, one["places"]))}) for one in stored or ()]
+    return [
+        Override(
+            **one
+            | {
+                "places": tuple(map(tuple, one["places"])),
+                "written": tuple(map(tuple, one.get("written", ()))),
+            }
+        )
+        for one in stored or ()
+    ]
 
 
 def apply_overrides(
@@ -75,11 +95,16 @@ def add_overrides(
     added: dict[str, Override] = {}
     for one in new:
         old = earlier.get(one.path)
-        template = one.template if old is None else old.template
-        added[one.path] = Override(
-            one.path, one.places, template, one.value, one.by, one.by_id, one.at
-        )
+        added[one.path] = one if old is None else _with_template_of(one, old)
     return [one for one in (earlier | added).values() if one.template != one.value]
+
+
+def _with_template_of(one: Override, old: Override) -> Override:
+    before = {place: template for place, template, _ in old.at_places()}
+    if not (one.written or old.written):
+        return replace(one, template=old.template)
+    written = tuple((before.get(place, old.template), value) for place, _, value in one.at_places())
+    return replace(one, template=old.template, written=written)
 
 
 def with_adopted(
@@ -87,8 +112,8 @@ def with_adopted(
 ) -> Mapping[str, Json]:
     """Return properties with adopted values."""
     for one in overrides:
-        for place in one.places:
-            properties = with_value(properties, place, one.value)
+        for place, _, value in one.at_places():
+            properties = with_value(properties, place, value)
     return properties
 
 

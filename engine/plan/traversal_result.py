@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.continuation import stopped_reason
 from engine.words import GATES, Action, State, Status, TraversalState
 
 #: A traversal with a node in one of these states is not complete.
@@ -41,8 +42,11 @@ def ended_early(action: Action, reason: str, state: TraversalState) -> Traversal
     return TraversalResult(state, status, Status.FAILED, reason)
 
 
-def result_of(action: Action, failed_nodes: Sequence[EndedNode]) -> TraversalResult:
-    """Return the result. failed_nodes: those in UNSUCCESSFUL states; a failure precedes a stop."""
+def result_of(
+    action: Action, failed_nodes: Sequence[EndedNode], *, nested: bool = False
+) -> TraversalResult:
+    """Return the result. failed_nodes: those in UNSUCCESSFUL states; a failure precedes a stop.
+    nested: the stack has a parent."""
     failed = [node for node in failed_nodes if node.state is State.FAILED]
     stopped = [node for node in failed_nodes if node.state is State.STOPPED]
     if failed:
@@ -50,7 +54,7 @@ def result_of(action: Action, failed_nodes: Sequence[EndedNode]) -> TraversalRes
             TraversalState.FAILED, Status.FAILED, Status.FAILED, _why_failed(failed)
         )
     if stopped:
-        reason = f"Stopped: {_names(stopped)}; update the stack to resume"
+        reason = stopped_reason(_names(stopped), action, nested=nested)
         return TraversalResult(TraversalState.STOPPED, Status.STOPPED, Status.FAILED, reason)
     reason = f"Stack {action} completed successfully"
     return TraversalResult(TraversalState.COMPLETE, Status.COMPLETE, Status.COMPLETE, reason)

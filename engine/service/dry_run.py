@@ -13,7 +13,7 @@ from uuid import UUID
 
 from engine.errors import Conflict, Findings, Invalid, LimitReached
 from engine.hooks.rule_patterns import cleared_inside
-from engine.hot.definition.stack import PER_STACK, ResourceDefinition, StackDefinition
+from engine.hot.definition.stack import PER_STACK, StackDefinition
 from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import is_static
 from engine.hot.nested.nested_templates import NestedTemplates
@@ -53,7 +53,6 @@ from engine.store.records import PlannedRecord, StackRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.resources.overrides import read_overrides
 from engine.store.stacks.stack_lists import find_stack
-from engine.store.stacks.stack_rows import read_regions
 from engine.store.stacks.templates import read_template
 from engine.store.traversals.nested_stacks import (
     MemberRecord,
@@ -96,9 +95,9 @@ class ListedResources:
 class StackContext:
     """A stack of a dry run. path: names of the resources from the root stack. stack_id: None if the
     stack does not exist yet. members: the limit of the members of groups. possible: the limit of
-    the resources in nested stacks that exist only if a condition holds which is not known yet.
-    is_possible: it is such a nested stack, or inside of one. members, possible, nesting, marks: of
-    the whole tree. marks: of a converge."""
+    the resources in nested stacks, also of groups, that exist only if a condition holds which is
+    not known yet. is_possible: it is such a nested stack, or inside of one. members, possible,
+    nesting, marks: of the whole tree. marks: of a converge."""
 
     project: str
     name: str
@@ -109,6 +108,17 @@ class StackContext:
     nesting: NestedTemplates = field(compare=False)
     marks: DriftMarks = field(default=NO_MARKS, compare=False)
     is_possible: bool = False
+
+    def take_members(self, members: int) -> bool:
+        """Take the members of a group from their limit; False if it is exceeded. `admit` takes
+        those of a possible stack."""
+        return self.is_possible or self.members.take(members)
+
+    def admit(self, resources: int) -> None:
+        """Take the resources of a possible stack from their limit, before they are built: those
+        that have errors cost as much as others. Raises LimitReached."""
+        if self.is_possible and not self.possible.take(resources):
+            raise LimitReached("a dry run lists no more resources whose condition is not known")
 
     def nested_context(self, resource: str, name: str, stack_id: UUID | None) -> "StackContext":
         """The context of the nested stack of a resource."""
@@ -218,15 +228,15 @@ class DryRun:
             blueprint.definition, project, request.credential, blueprint.region
         )
         if stack.root_id is None:
-            await self._check_region(stack.id, blueprint.region)
+            await self._check_region(stack, blueprint.region)
         return preview
 
-    async def _check_region(self, stack_id: UUID, wanted: str) -> None:
+    async def _check_region(self, stack: StackRecord, wanted: str) -> None:
         """Raises Invalid if a root stack has resources in another region than it wants. After the
         validation, like an update: a region that does not exist has an error of its own."""
         async with self._database.connection() as conn:
-            region = (await read_regions(conn, [stack_id])).get(stack_id, "")
-            await check_region(conn, stack_id, region, wanted, self._traversals.limits.region)
+            configured = self._traversals.limits.region
+            await check_region(conn, stack.id, stack.region, wanted, configured)
 
     async def preview(
         self,
@@ -288,9 +298,10 @@ class DryRun:
         replaced: dict[str, Preview] = {}
         parsed = None
         if_enabled: dict[str, Preview] = {}
+        undecided = definition.undecided_parameters.keys() | definition.undecided_groups.keys()
         for one in shown:
             child, preview = found.get(one.physical_id or ""), None
-            if one.name in definition.undecided_parameters:
+            if one.name in undecided:
                 parsed = parsed or self._parsed_request(desired, target)
                 owner = _Owner(desired, target, one, previewer, parsed)
                 if (inside := await self._preview_possible(conn, owner, child)) is not None:
@@ -312,7 +323,7 @@ class DryRun:
                 replaced[one.name] = await self._preview_other(conn, target, old, child)
             elif child is not None and preview is None:
                 preview = await self._preview_other(conn, target, one, child)
-            if preview is None and one.name in definition.undecided_parameters:
+            if preview is None and one.name in undecided:
                 preview = if_enabled.get(one.name)
             if preview is not None:
                 nested[one.name] = preview
@@ -341,9 +352,7 @@ class DryRun:
         """The preview of the nested stack of a resource whose condition is not known yet, if it
         holds; None if its template has errors, which count only then, or if too many resources are
         listed: each nested stack may own several like itself."""
-        if owner.stack.possible.left <= 0:
-            return None
-        stack = replace(owner.stack, members=owner.stack.possible, is_possible=True)
+        stack = replace(owner.stack, is_possible=True)
         try:
             return await self._preview_nested(conn, replace(owner, stack=stack), child)
         except (Invalid, LimitReached):
@@ -355,6 +364,8 @@ class DryRun:
         """The preview of the nested stack of a resource that is created or updated; None if its
         resources are not known. child: None if the nested stack is new."""
         desired, one = owner.desired, owner.resource
+        if owner.stack.is_possible and owner.stack.possible.left <= 0:
+            return None  # before it is built, which costs as much as all that it contains
         stack_id = child.id if child else self._traversals.new_id()
         name = child.name if child else previewed_name(owner.stack.name, one.name)
         target = owner.stack.nested_context(one.name, name, child.id if child else None)
@@ -380,7 +391,8 @@ class DryRun:
         blueprint = await with_stack_outputs(define, read, desired.blueprint.stack_outputs)
         defined = blueprint.definition
         resources = len(defined.resources) + len(defined.undecided)
-        if target.is_possible and not target.possible.take(resources):
+        expanded = resources - len(blueprint.template.resources)
+        if target.is_possible and not target.possible.take(max(expanded, 0)):
             return None
         current = CurrentState()
         if child:
@@ -436,6 +448,7 @@ class DryRun:
             unknown=unknown,
             stored=False,
             stack_outputs=outputs,
+            admit=target.admit,
         )
 
     def _command(
@@ -452,15 +465,18 @@ class DryRun:
             names = nested.kind.schema.properties.keys()
             possible = names if "" in owner.values else owner.values.keys()
             return ReconcileNested(None, known), frozenset(names & possible - known.keys())
-        wanted = definition.resources[owner.resource.name]
-        call = _preview_call(wanted, owner.previewer, owner.resource, owner.stack)
+        call = _preview_call(definition, owner.previewer, owner.resource, owner.stack)
         if call is None:
             return None, frozenset()
         type_ = self._traversals.registry.get(owner.resource.type)
+        grouping = type_.schema.grouping
+        size = None if grouping is None else grouping.size(call.properties)
+        if target.is_possible and (size or 0) > target.possible.left:
+            return None, frozenset()  # the size of a possible group was not checked
         command = type_.preview_nested(replace(call, child=child.child if child else None))
         if command is None or command.template is None:
             return None, frozenset()
-        if not target.members.take(len(command.template["resources"])):
+        if not target.take_members(len(command.template["resources"])):
             return None, frozenset()
         return command, frozenset({UNKNOWN_VALUES})
 
@@ -597,26 +613,28 @@ async def _read_child(
 
 
 def _preview_call(
-    wanted: ResourceDefinition,
+    definition: StackDefinition,
     previewer: PlanPreviewer,
     resource: PreviewedResource,
     stack: StackContext,
 ) -> Call | None:
     """The argument of `ResourceType.preview_nested`; None if too little is known."""
-    properties = previewer.known_parts(wanted.name)
-    if properties is None or "" in properties or not is_static(wanted.update_policy):
+    wanted = definition.resources.get(resource.name)
+    policy = None if wanted is None else wanted.update_policy
+    properties = previewer.known_parts(resource.name)
+    if properties is None or "" in properties or not is_static(policy):
         return None
     return Call(
         project=stack.project,
         stack_id=StackId(NO_ID),
         stack_name=stack.name,
         resource_id=ResourceId(NO_ID),
-        resource_name=wanted.name,
+        resource_name=resource.name,
         operation_key=NO_ID,
         now=datetime.min.replace(tzinfo=UTC),
         properties=properties,
         physical_id=resource.physical_id,
-        update_policy=wanted.update_policy or {},
-        referenced=previewer.referenced_parts(wanted.name),
-        has_secrets=previewer.has_secrets(wanted.name),
+        update_policy=policy or {},
+        referenced=previewer.referenced_parts(resource.name),
+        has_secrets=previewer.has_secrets(resource.name),
     )

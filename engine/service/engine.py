@@ -116,7 +116,7 @@ class Engine:
             database, limits.convergence, self.completions, self.quotas_of
         )
         registry.connect(None if polls else self.completions, StoredSuccessors(database))
-        self.imports = Imports(database, registry, limits)
+        self.imports = Imports(database, registry, limits, self.external_validation)
         self.usage = Usage(database)
         self.signals = ResourceSignals(database, traversals, wake)
         self.software = Software(database, new_id=new_id, lists=lists, services=metadata_services)

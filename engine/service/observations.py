@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from engine.errors import Unavailable
@@ -19,12 +19,15 @@ from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
 from engine.store.observer.provider_endpoints import PausedObservation, read_paused
+from engine.store.projects.usage import until_tomorrow
 from engine.store.resources.overrides import AdoptedValue, read_tree_overrides
 from engine.store.stacks.stack_locks import lock_stack
 
 #: Time limit of `Observations.complete`, and seconds between two polls.
 WAIT = timedelta(seconds=30)
 PAUSE = 0.1
+#: After the begin of a day: observations that have waited for it are due.
+SOON = timedelta(minutes=1)
 
 
 async def repair_drift(
@@ -59,6 +62,12 @@ class StackDrift:
     adopted: list[AdoptedValue]
     paused: list[PausedObservation]
     converge: ConvergeStatus | None = None
+
+
+def _nearest_midnight(at: datetime) -> datetime:
+    """at: about midnight, because the clock of the database may differ."""
+    day = at.astimezone(UTC) + timedelta(hours=12)
+    return day.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 class Observations:
@@ -109,9 +118,30 @@ class Observations:
             policy = self._policies.policy(section, project)
             adopted = await read_tree_overrides(conn, stack_id)
             drifted = await drift_rows.read_drift(conn, stack_id)
-            paused = await read_paused(conn, stack_id)
+            paused = await self._read_paused(conn, project, stack_id, status)
             converge = await converge_requests.read_status(conn, stack_id)
             return StackDrift(status, drifted, policy, adopted, paused, converge)
+
+    async def _read_paused(
+        self, conn: Connection, project: str, stack_id: UUID, status: ObservationStatus
+    ) -> list[PausedObservation]:
+        """The observations that wait. If the quota of today is used up, all wait for tomorrow, not
+        for the budget of requests."""
+        paused = await read_paused(conn, stack_id)
+        quotas = self._quotas(project)
+        if not quotas.observations_per_day or not (status.due or status.next_at):
+            return paused
+        limit, used = await quotas.read_usage(conn, project, OBSERVATIONS)
+        tomorrow = _nearest_midnight(datetime.now(UTC) + await until_tomorrow(conn))
+        later = status.next_at is not None and status.next_at > tomorrow + SOON
+        if used < limit or (later and not status.due):
+            return paused
+        reason = (
+            f"the project has used up its quota of {limit} {OBSERVATIONS.words}"
+            f" ([quotas] {OBSERVATIONS.name})"
+        )
+        failed = [one for one in paused if one.type]
+        return [*failed, PausedObservation("", "", status.observable, tomorrow, reason)]
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

@@ -15,10 +15,11 @@ from engine.errors import Finding, Findings
 from engine.hot.definition.lifecycle import NO_LIFECYCLE, Lifecycle
 from engine.hot.definition.stack import ResourceDefinition, StackDefinition, fill_defaults
 from engine.hot.evaluation.assertions import failed_assertion
-from engine.hot.expressions.expression import REFUSED, iterate_calls
+from engine.hot.expressions.expression import REFUSED, Expression, iterate_calls
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.functions.function import FunctionError
+from engine.hot.schema.properties import check_parts
 from engine.plan.draft import ExistingResource, Plan, PlannedNode
 from engine.plan.expected_changes import (
     UNKNOWN,
@@ -285,12 +286,23 @@ class PlanPreviewer:
     def known_parts(self, name: str) -> dict[str, Json] | None:
         """The expected properties of a resource, with UNKNOWN in place of single parts; None: its
         operation will fail. Call `walk` first."""
-        wanted = self._definition.resources[name]
+        type_name, properties = self._type_and_properties(name)
         try:
-            parts = known_parts(wanted.properties, KnownView(self._known))
+            parts = known_parts(properties, KnownView(self._known))
         except FunctionError:
             return None
-        return fill_defaults(self._registry.get(wanted.type).schema, parts)
+        schema, findings = self._registry.get(type_name).schema, Findings()
+        known = {key: value for key, value in parts.items() if not contains_unknown(value)}
+        checked = check_parts(schema, known, name, findings)
+        return None if findings.all else fill_defaults(schema, {**parts, **checked})
+
+    def _type_and_properties(self, name: str) -> tuple[str, Expression]:
+        """The type and the properties of a resource, or of a group whose condition is not known
+        yet."""
+        wanted = self._definition.resources.get(name)
+        if wanted is not None:
+            return wanted.type, wanted.properties
+        return self._definition.undecided[name], self._definition.undecided_groups[name]
 
     def referenced_parts(self, name: str) -> dict[str, Json] | None:
         """The expected properties of the resource that `referenced_resource` of a resource names;
@@ -299,7 +311,10 @@ class PlanPreviewer:
         return None if found is None else self.known_parts(found)
 
     def has_secrets(self, name: str) -> bool:
-        """Whether a property of a resource, or of the one that it names, is secret."""
+        """Whether a property of a resource, or of the one that it names, is secret. Those of a
+        group whose condition is not known yet may be."""
+        if name not in self._definition.resources:
+            return True
         found = self._find_referenced(name)
         if found is not None and found not in self.secret:
             wanted = self._definition.resources[found]
@@ -309,10 +324,10 @@ class PlanPreviewer:
 
     def _find_referenced(self, name: str) -> str | None:
         """The name of the resource that `referenced_resource` of a resource names."""
-        wanted = self._definition.resources[name]
+        type_name, properties = self._type_and_properties(name)
         try:
-            named = known_properties(wanted.properties, NamesView())
-            reference = self._registry.get(wanted.type).referenced_resource(named)
+            named = known_properties(properties, NamesView())
+            reference = self._registry.get(type_name).referenced_resource(named)
         except FunctionError:
             return None
         if reference is None:

@@ -16,8 +16,8 @@ from engine.store.observer import observations
 from engine.store.observer.repair_scope import ResourceInScope, read_root, read_scope
 from engine.types.registry import TypeRegistry
 from engine.words import StackId
+from engine.work.observer.batch_observer import PAGE, PAGE_BYTES
 from engine.work.observer.observed_rows import recorded_call
-from engine.work.observer.observer import PAGE, PAGE_BYTES
 
 
 class RepairCredentialSource(Protocol):
@@ -63,7 +63,7 @@ class RepairCredentials:
             if self._uses_credential(one)
         ]
         while found:
-            page = await observations.read_reported(conn, found, project, PAGE, PAGE_BYTES)
+            page = await observations.read_some(conn, found, project, PAGE, PAGE_BYTES)
             for one in page.resources:
                 call = recorded_call(project, StackId(one.stack_id), "", one, one.id)
                 if self._registry.get(one.type).needs_credential(call):

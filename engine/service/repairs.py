@@ -134,7 +134,7 @@ class Repairs:
     async def _record_unrepaired(
         self, stack_id: UUID, reason: str, resources: Sequence[UUID] | None
     ) -> None:
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("unrepaired") as conn:
             stacks = await drift_rows.read_tree(conn, stack_id)
             await lock_stacks(conn, stacks)
             await drift_rows.record_unrepaired(conn, stacks, reason[:MAX_REASON], resources)

@@ -361,7 +361,7 @@ class Stacks:
             if locked.action == action == Action.SUSPEND and locked.state == "complete":
                 return
             if locked.state in UNDER_WAY:
-                remedy = f"Wait until it ends or cancel it, then {action.lower()} it."
+                remedy = f"Wait until it ends or stop it, then {action.lower()} the stack."
                 raise action_in_progress(locked, remedy)
             await self._traversals.start_action(conn, locked, action, _OPERATIONS[action], by)
             await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
@@ -384,7 +384,7 @@ class Stacks:
         self._wake()
 
     async def stop(self, project: str, stack_id: UUID, by: Principal) -> None:
-        """End the traversal under way as STOPPED; an update resumes it.
+        """End the traversal under way as STOPPED, so that it can be continued.
 
         Raises NotFound; Invalid (NotSupported) if no traversal is under way.
         """

@@ -1,5 +1,8 @@
-"""Connections to PostgreSQL, and how jsonb is written and read."""
+"""Connections to PostgreSQL and their transactions, and how jsonb is written and read."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 import asyncpg
@@ -23,6 +26,9 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 #: Seconds for one statement, as the client measures them.
 COMMAND_TIMEOUT = 60.0
+#: Seconds that a server has to end a statement that was cancelled. After that, its connection is
+#: terminated.
+CANCEL_TIMEOUT = 1.0
 
 #: The name of connections in PostgreSQL and in poolers. No other startup parameter is sent, because
 #: poolers reject those that they do not know.
@@ -86,6 +92,10 @@ class JsonbCodec:
     async def prepare(self, connection: Connection) -> None:
         """Configure a new connection: its session's settings, and jsonb."""
         await connection.execute(SET_SESSION)
+        await self.register(connection)
+
+    async def register(self, connection: Connection) -> None:
+        """Use this codec for jsonb on a connection."""
         # Binary, because COPY accepts nothing else; text is not faster.
         await connection.set_type_codec(
             "jsonb", schema="pg_catalog", encoder=self.encode, decoder=self.decode, format="binary"
@@ -107,6 +117,38 @@ def _plain_value(value: object) -> Json:
             return value.text
         case _:
             return str(value)
+
+
+def terminate(connection: Connection) -> None:
+    """Close a connection at once."""
+    with suppress(asyncpg.InterfaceError):  # already returned to the pool
+        connection.terminate()
+
+
+@asynccontextmanager
+async def run_transaction(
+    connection: Connection, transaction: asyncpg.transaction.Transaction
+) -> AsyncIterator[None]:
+    """A transaction that is rolled back if it is cancelled. A server that does not respond delays
+    this by at most `CANCEL_TIMEOUT`."""
+    cancelled: asyncio.CancelledError | None = None
+    timer: asyncio.TimerHandle | None = None
+    try:
+        async with transaction:
+            try:
+                yield
+            except asyncio.CancelledError as error:
+                cancelled = error
+                loop = asyncio.get_running_loop()
+                timer = loop.call_later(CANCEL_TIMEOUT, terminate, connection)
+                raise
+    except Exception:
+        if cancelled is not None:
+            raise cancelled from None
+        raise
+    finally:
+        if timer is not None:
+            timer.cancel()  # the connection may be in use again
 
 
 async def try_lock(conn: Connection, key: int) -> bool:

@@ -7,7 +7,7 @@ for a transaction (``set local``). LISTEN uses a connection of its own.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import cast
 
@@ -17,11 +17,14 @@ from asyncpg.pool import PoolConnectionProxy
 from structlog.typing import FilteringBoundLogger
 
 from engine.store.connection import (
+    CANCEL_TIMEOUT,
     COMMAND_TIMEOUT,
     CONNECT_TIMEOUT,
     STARTUP,
     Connection,
     JsonbCodec,
+    run_transaction,
+    terminate,
 )
 from engine.store.database_errors import (
     FAILURES,
@@ -36,15 +39,13 @@ from engine.store.database_errors import (
 from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import reach
 from engine.store.listener import NotificationListener
+from engine.store.pooler_connection import PoolerConnector
 from engine.store.server_connector import ServerConnector
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds to wait for a free connection.
 ACQUIRE_TIMEOUT = 15.0
-#: Seconds that a server has to end a statement that was cancelled. After that, its connection is
-#: terminated.
-CANCEL_TIMEOUT = 1.0
 #: One of so many returned connections goes to the pool, which replaces those with many statements.
 RETURN_EACH = 1000
 #: Settings of a transaction.
@@ -77,7 +78,7 @@ def _temporary_errors(connection: Connection) -> Iterator[None]:
         yield
     except (OSError, *TRANSIENT) as error:
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            _terminate(connection)  # its server is no primary any more
+            terminate(connection)  # its server is no primary any more
         raise unavailable(error) from error
     except REMOVALS as error:
         if not is_removal(error):
@@ -92,13 +93,8 @@ def _temporary_errors(connection: Connection) -> Iterator[None]:
         # temporary.
         if not (_is_closed(connection) or _protocol_state_lost(error)):
             raise
-        _terminate(connection)
+        terminate(connection)
         raise unavailable(error) from error
-
-
-def _terminate(connection: Connection) -> None:
-    with suppress(asyncpg.InterfaceError):  # already returned to the pool
-        connection.terminate()
 
 
 def _protocol_state_lost(error: BaseException) -> bool:
@@ -118,29 +114,6 @@ def _is_closed(connection: Connection) -> bool:
 
 async def _no_reset(_: Connection) -> None:
     """Return a connection to the pool unchanged."""
-
-
-@asynccontextmanager
-async def _run_transaction(
-    connection: Connection, transaction: asyncpg.transaction.Transaction
-) -> AsyncIterator[None]:
-    """A transaction that is rolled back if it is cancelled. A server that does not respond delays
-    this by at most `CANCEL_TIMEOUT`."""
-    cancelled: asyncio.CancelledError | None = None
-    try:
-        async with transaction:
-            try:
-                yield
-            except asyncio.CancelledError as error:
-                cancelled = error
-                # It does nothing if the connection was returned by then.
-                loop = asyncio.get_running_loop()
-                loop.call_later(CANCEL_TIMEOUT, _terminate, connection)
-                raise
-    except Exception:
-        if cancelled is not None:
-            raise cancelled from None
-        raise
 
 
 @asynccontextmanager
@@ -253,7 +226,7 @@ class Database:
         if lock_wait is not None:
             settings["lock_timeout"] = f"{lock_wait / timedelta(milliseconds=1):.0f}ms"
         async with self.connection() as connection:
-            async with _run_transaction(connection, connection.transaction()):
+            async with run_transaction(connection, connection.transaction()):
                 if settings:
                     await connection.execute(SET, [*settings], [*settings.values()])
                 yield connection
@@ -274,7 +247,7 @@ class Database:
         """Borrow a connection in a read-only transaction whose statements see the same state."""
         async with self.connection() as connection:
             transaction = connection.transaction(isolation="repeatable_read", readonly=True)
-            async with _run_transaction(connection, transaction):
+            async with run_transaction(connection, transaction):
                 yield connection
 
     @asynccontextmanager
@@ -306,14 +279,19 @@ class Database:
             self.pool.terminate()
 
 
-async def open_database(url: str, *, size: int = 10, keyring: Keyring | None = None) -> Database:
+async def open_database(
+    url: str, *, size: int = 10, keyring: Keyring | None = None, pooler_url: str = ""
+) -> Database:
     """Open a pool of at most ``size`` connections. Raises Unavailable.
 
     keyring: encrypts and decrypts secrets; None: secrets can be neither written nor decrypted.
+    pooler_url: of a pooler in transaction mode in front of the server, for all connections but the
+    one that listens; "": there is none.
     """
     connector = ServerConnector(url)
+    pooler = PoolerConnector(pooler_url) if pooler_url else None
     with connection_errors():
-        return await open_pool(connector, size=size, keyring=keyring, min_size=1)
+        return await open_pool(connector, size=size, keyring=keyring, min_size=1, pooler=pooler)
 
 
 async def open_pool(
@@ -323,19 +301,24 @@ async def open_pool(
     keyring: Keyring | None,
     min_size: int,
     prepare: Callable[[Connection], Awaitable[None]] | None = None,
+    pooler: PoolerConnector | None = None,
 ) -> Database:
-    """Open at least `min_size` connections. prepare: called with each new connection. Raises the
-    errors of asyncpg."""
+    """Open at least `min_size` connections. prepare: called with each new connection. pooler: opens
+    them in place of the connector. Raises the errors of asyncpg."""
     codec = JsonbCodec(keyring)
 
     async def init(connection: Connection) -> None:
-        await codec.prepare(connection)
+        if pooler is None:
+            await codec.prepare(connection)
+        else:  # which has no sessions to configure
+            await codec.register(connection)
         if prepare is not None:
             await prepare(connection)
 
+    opener = pooler or connector
     pool = await asyncpg.create_pool(
-        connector.url,
-        connect=connector.open,
+        opener.url,
+        connect=opener.open,
         min_size=min_size,
         max_size=size,
         max_inactive_connection_lifetime=0,

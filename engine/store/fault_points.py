@@ -30,8 +30,13 @@ COMPLETION_POINTS = tuple(
 )  # fmt: skip
 #: Of the observer: hooks about drift open and close.
 HOLD_POINTS = ("drift.before", "drift.after")
-#: Of the observer: watched hooks are replaced.
-WATCH_POINTS = ("renew.before", "renew.after")
+#: Of the observer: what watched hooks show is due, and such hooks are replaced.
+WATCH_POINTS = tuple(f"{what}.{when}" for what in ("due", "renew") for when in ("before", "after"))
+#: Of the observer: requests of a budget are taken; an endpoint has failed or works again; drift is
+#: not repaired.
+BUDGET_POINTS = ("budget.before", "budget.after")
+ENDPOINT_POINTS = ("endpoint.before", "endpoint.after")
+UNREPAIRED_POINTS = ("unrepaired.before", "unrepaired.after")
 #: Of converges with several rounds: one ends, or the stack is observed.
 ROUND_POINTS = ("round.before", "round.after")
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)
@@ -49,6 +54,9 @@ KNOWN = (
     *DRIFT_POINTS,
     *HOLD_POINTS,
     *WATCH_POINTS,
+    *BUDGET_POINTS,
+    *ENDPOINT_POINTS,
+    *UNREPAIRED_POINTS,
     *ROUND_POINTS,
     *COMPLETION_POINTS,
     *STAGE_POINTS,

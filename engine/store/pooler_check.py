@@ -62,8 +62,8 @@ async def check_pooling(url: str) -> Pooling:
             "the connection pooler in front of PostgreSQL does not use session mode, which prepared"
             " statements and LISTEN require",
             place="[database] url",
-            remedy="Set pool_mode = session for this database in the pooler, or name the PostgreSQL"
-            " server itself",
+            remedy="Name the PostgreSQL server in [database] url and the pooler in [database]"
+            " pooler_url, or set pool_mode = session for this database in the pooler",
             code="TransactionPooling",
         )
     return found

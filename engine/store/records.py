@@ -20,7 +20,7 @@ class StackRecord:
 
     Nested stacks: parent_id is the parent stack, root_id the root stack, and path the names of the
     resources that lead from the root stack to it (``web/0``). private_outputs: a root stack that
-    was nested; its secret outputs stay masked.
+    was nested; its secret outputs stay masked. region: as `Call.region`; "" in lists.
     """
 
     id: UUID
@@ -46,6 +46,7 @@ class StackRecord:
     root_id: UUID | None = None
     path: str = ""
     private_outputs: bool = False
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+import asyncpg
+
 from engine import errors
 from engine.store.connection import COMMAND_TIMEOUT, STARTUP, Connection, connect
 from engine.store.database_errors import FAILURES, connection_errors
 from engine.store.hosts import Host
+from engine.store.pooler_check import STATEMENT_MODE_ERROR
+from engine.store.pooler_connection import PoolerConnector
 from engine.store.replica import (
     NO_POSITION,
     ReplicaConnector,
@@ -27,9 +31,11 @@ from engine.store.server_connector import DatabaseServer, ServerConnector, read_
 Clock = Callable[[], float]
 
 PLACE, REPLICA_PLACE = "[database] url", "[database] read_url"
+POOLER_PLACE = "[database] pooler_url"
 #: Receivers refuse a webhook whose timestamp differs by more from their clock.
 MAX_SKEW = timedelta(minutes=5)
 
+READ_DATABASE = "select current_database()"
 READ_STATE = "select pg_is_in_recovery() as standby, clock_timestamp() as now"
 
 
@@ -72,6 +78,47 @@ async def read_hosts(connector: ServerConnector, clock: Clock) -> dict[str, Serv
     states = await asyncio.gather(*map(read, connector.hosts))
     by_host = zip(connector.hosts, states, strict=True)
     return {str(host): state for host, state in by_host if state is not None}
+
+
+async def check_pooler_url(url: str, pooler_url: str) -> None:
+    """Raise Conflict if a pooler leads to another database than the URL of the server, or does not
+    keep the statements of a transaction together. "": there is none. Raises Unavailable."""
+    if not pooler_url:
+        return
+    found = []
+    for opener in (ServerConnector(url), PoolerConnector(pooler_url)):
+        with connection_errors():
+            try:
+                connection = await opener.open(
+                    command_timeout=COMMAND_TIMEOUT, server_settings=STARTUP
+                )
+                try:
+                    found.append(await _read_database(connection))
+                finally:
+                    connection.terminate()
+            except asyncpg.PostgresError as error:
+                if STATEMENT_MODE_ERROR not in str(error):
+                    raise
+                raise errors.Conflict(
+                    "the connection pooler uses statement mode, in which there are no transactions",
+                    place=POOLER_PLACE,
+                    remedy="Set pool_mode = transaction for this database in the pooler",
+                    code="UnsuitablePooler",
+                ) from None
+    if found[0] != found[1]:
+        raise errors.Conflict(
+            "the connection pooler leads to another database than [database] url",
+            place=POOLER_PLACE,
+            remedy="Name a pooler in front of the server of [database] url, and the same database",
+            code="UnsuitablePooler",
+        )
+
+
+async def _read_database(connection: Connection) -> tuple[int | None, str]:
+    """The cluster of a connection, None if it does not tell, and the database."""
+    async with connection.transaction():
+        server = await read_server(connection)
+        return None if server is None else server.system, await connection.fetchval(READ_DATABASE)
 
 
 async def check_replicas(

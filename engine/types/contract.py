@@ -26,6 +26,7 @@ from engine.types.custom_constraints import CustomConstraint, ValidationContext,
 from engine.types.group_size import SizeAdjustment
 from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
 from engine.types.observation import PRESENT, Observation
+from engine.types.observed_list import ObservedList
 from engine.types.operation_outcomes import (
     ActOnNested,
     Confirm,
@@ -349,9 +350,15 @@ class ResourceType(ABC):
         return ""
 
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
-        """The paths that differences of a resource can have. properties: those known before it
-        exists; the values of others are missing. None: not known."""
-        return None
+        """The paths that differences of a resource can have; None: not known. properties: with the
+        schema's defaults. A value that is not known before the resource exists is None, also inside
+        of maps and lists.
+
+        By default, none if `check` or nothing observes the type, else not known.
+        """
+        own = (type(self).observe, type(self).observed_list)
+        base = (ResourceType.observe, ResourceType.observed_list)
+        return () if own == base else None
 
     def adopted_places(
         self, properties: Mapping[str, Json], path: str
@@ -367,6 +374,11 @@ class ResourceType(ABC):
         observed = known.update_allowed or path in (self.observed_paths(properties) or ())
         return ((path,),) if observed else ()
 
+    def adopted_value(self, place: Sequence[str], value: Json) -> Json:
+        """How a property has an adopted value at a place of `adopted_places`, such as with escaped
+        placeholders, so that it stays data. By default, as it is."""
+        return value
+
     def adopted_data(self, data: Mapping[str, Json], path: str, value: Json) -> Mapping[str, Json]:
         """The data of the resource after an answer has adopted an observed value."""
         return data
@@ -378,10 +390,18 @@ class ResourceType(ABC):
         `observation_key`, and compare it with their properties. It changes nothing. Calls have no
         credential and no progress.
 
-        Returns the observations by resource ID; a resource without one is unknown. By default, the
-        outcomes of `check` with `check_observes`.
+        Returns the observations by resource ID; a resource without one is unknown. By default, what
+        `observed_list` has, or the outcomes of `check` with `check_observes`.
         """
+        if (listed := self.observed_list(calls[0])) is not None:
+            return listed.observe(calls)
         return self._observe_by_check(calls) if self.check_observes else {}
+
+    def observed_list(self, call: Call) -> ObservedList | None:
+        """Return the list that has the objects of all resources with the same `observation_key`, so
+        that the observer reads it once for any number of them. None: `observe` reads them. call: of
+        one of these resources, as in `observe`."""
+        return None
 
     async def _observe_by_check(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         found: dict[ResourceId, Observation] = {}

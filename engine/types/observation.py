@@ -1,9 +1,9 @@
 """What a provider reports about physical resources, as a type returns it from `observe`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -11,6 +11,10 @@ from engine.words import Json, ObservedState
 
 #: Characters of an observed value: a string, or another value as JSON. Longer ones are shortened.
 MAX_VALUE = 1_000
+
+
+def join_paths(paths: Sequence[str]) -> str:
+    return ", ".join(paths)
 
 
 def shorten(value: Json) -> Json:
@@ -21,7 +25,8 @@ def shorten(value: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A property that the provider reports with another value. path: such as ``size``."""
+    """A property that the provider reports with another value. path: such as ``size``. observed:
+    None: null, or the property has no value."""
 
     path: str
     desired: Json = field(repr=False)
@@ -30,10 +35,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """differences: of CHANGED. reason: of DEGRADED, MISSING and UNKNOWN. public_reason: the part of
-    it that has no value of the resource; shown in place of it if a property is secret. retry_after:
-    of UNKNOWN: seconds for which the provider requests no further requests, 0.0 if it did not say
-    how long; None: it did not request that.
+    """differences: of CHANGED. reason: of DEGRADED, MISSING and UNKNOWN, and of CHANGED if the
+    provider's answer lacks a value. public_reason: the part of it that has no value of the
+    resource; shown in place of it if a property is secret. retry_after: of UNKNOWN: seconds for
+    which the provider requests no further requests, 0.0 if it did not say how long; None: it did
+    not request that. incomplete: of UNKNOWN and CHANGED: the provider works, but its answer lacks a
+    value that is compared. absent: the paths of such values, as the reason names them.
     """
 
     state: ObservedState
@@ -41,6 +48,55 @@ class Observation:
     reason: str = ""
     public_reason: str = ""
     retry_after: float | None = None
+    incomplete: bool = False
+    absent: Sequence[str] = ()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it shows that the provider works."""
+        return self.state is not ObservedState.UNKNOWN or self.incomplete
+
+    @classmethod
+    def lacking(
+        cls, reason: str, public_reason: str = "", absent: Sequence[str] = ()
+    ) -> "Observation":
+        """UNKNOWN: an answer without a value says nothing about it. absent: paths of compared
+        values."""
+        public = public_reason or reason
+        return cls(ObservedState.UNKNOWN, (), reason, public, incomplete=True, absent=absent)
+
+    @classmethod
+    def from_comparison(
+        cls, what: str, differences: Sequence[Difference], absent: Sequence[str]
+    ) -> "Observation":
+        """The observation of an object of which some values are compared. what: such as ``the
+        volume``. absent: paths of desired values that the answer of the provider lacks."""
+        lacks = f"the response about {what} lacks {join_paths(absent)}" if absent else ""
+        if differences:
+            return cls(
+                ObservedState.CHANGED, differences, lacks, lacks,
+                incomplete=bool(absent), absent=absent,
+            )  # fmt: skip
+        return cls.lacking(lacks, absent=absent) if absent else PRESENT
+
+    def leave_out(self, is_ignored: Callable[[str], bool]) -> "Observation":
+        """The observation without what concerns some paths. PRESENT: nothing else differs or is
+        absent."""
+        differences = [one for one in self.differences if not is_ignored(one.path)]
+        absent = [one for one in self.absent if not is_ignored(one)]
+        if len(differences) == len(self.differences) and len(absent) == len(self.absent):
+            return self
+        reason, public = (
+            text.replace(join_paths(self.absent), join_paths(absent)) if absent else ""
+            for text in (self.reason, self.public_reason)
+        )
+        if differences:
+            incomplete = self.incomplete and bool(absent)
+            return replace(
+                self, differences=differences, reason=reason, public_reason=public,
+                incomplete=incomplete, absent=absent,
+            )  # fmt: skip
+        return Observation.lacking(reason, public, absent) if absent else PRESENT
 
     @classmethod
     def unknown(
@@ -80,3 +136,20 @@ def request_sent() -> None:
 
 
 PRESENT = Observation(ObservedState.PRESENT)
+
+
+def observe_fields(
+    what: str, compared: Iterable[tuple[str, Json, Json]], absent: Collection[str] = ()
+) -> Observation:
+    """The observation of an object, by its fields. what: such as ``the volume``. compared: (path,
+    desired, observed); None or an empty list as the desired value: none is. absent: paths of values
+    that the answer of the provider lacks, which are not compared."""
+    pairs = [one for one in compared if one[1] is not None and one[1] != []]
+    differences = [
+        Difference(path, desired, observed)
+        for path, desired, observed in pairs
+        if path not in absent and desired != observed
+    ]
+    return Observation.from_comparison(
+        what, differences, [path for path, *_ in pairs if path in absent]
+    )

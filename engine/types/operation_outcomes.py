@@ -85,7 +85,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The nested or remote stack was stopped. The traversal stops too; an update resumes it."""
+    """The nested or remote stack was stopped. The traversal stops, too."""
 
     reason: str
     physical_id: str | None = None

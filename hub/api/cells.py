@@ -6,7 +6,7 @@ A server with one database has one cell. With [cells], hub/program/cells connect
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Generic, Protocol, TypeVar
 
@@ -18,8 +18,10 @@ from hub.api.app_context import CONTEXT, AppContext
 from hub.api.cell_search import CellSearch, find_in_cells
 from hub.api.costly_requests import COSTLY, CostlyRequests
 from hub.api.routes import Handler
+from hub.api.stack_changes import CHANGES, make_queue
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
 from hub.auth.sessions import Sessions
+from hub.auth.throttle import TurnQueue
 
 R = TypeVar("R", bound=web.StreamResponse)
 S = TypeVar("S")
@@ -51,11 +53,12 @@ class Cell:
     context: AppContext
     admission: Admission
     costly: CostlyRequests
+    changes: TurnQueue = field(default_factory=make_queue)
 
     def enter(self, request: web.Request) -> None:
         """Let this cell serve the request."""
         request[CONTEXT], request[ADMISSION] = self.context, self.admission
-        request[COSTLY] = self.costly
+        request[COSTLY], request[CHANGES] = self.costly, self.changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,16 +254,19 @@ def in_any_cell(
     read: returns the token; raises HeadgateError if it is missing or malformed, before a cell is
     asked. authenticate: raises HeadgateError with the code Unauthorized if a cell does not accept
     the token. All cells are asked at once. handler: gets its result. Raises Unavailable if no cell
-    accepts the token, and a cell is away.
+    accepts the token, and a cell is away or a project moves.
     """
 
     @wraps(handler)
     async def handle(request: web.Request) -> web.StreamResponse:
         cells, token = request.app[CELLS], read(request)
+        is_moving = bool(cells.moving())
         search, refusals = await _find_accepting(token, authenticate, cells.reachable())
         if search.found is None:
             if refusals and not (search.away or cells.away()):
-                raise refuse_moving("") if cells.moving() else refusals[0]
+                if not is_moving:
+                    await cells.locate_all()  # reads the moves again, if that was too long ago
+                raise refuse_moving("") if is_moving or cells.moving() else refusals[0]
             raise unavailable([*cells.away(), *search.away])
         cell, accepted = search.found
         cell.enter(request)

@@ -1,5 +1,4 @@
-"""Limits on the connections, unfinished bodies, event streams and unknown IDs of a client, for each
-process.
+"""Limits on the connections, unfinished bodies and event streams of a client, for each process.
 
 A client is an address (of IPv6, its /64 network) before it is authenticated, and a user or token
 after that.
@@ -12,7 +11,6 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from engine.rate_limiter import RateLimiter
 from hub.auth.identity import Identity
 from hub.auth.throttle import TooManyRequests
 from hub.settings.access import ServerSection
@@ -74,8 +72,6 @@ class ClientLimits:
             server.bodies_per_user, "requests with unfinished bodies", "bodies_per_user"
         )
         self.streams = OpenCount(server.streams_per_user, "event streams", "streams_per_user")
-        #: Physical IDs in reports that no resource has.
-        self.unknown_ids = RateLimiter[str](server.unknown_ids_per_user)
 
 
 CLIENTS: web.AppKey[ClientLimits] = web.AppKey("clients", ClientLimits)

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from channels.envelope import rfc3339
-from channels.schemas.event_schemas import HOOK_DOCUMENT, POINT, TRACEPARENT
+from channels.schemas.event_schemas import HOOK_DOCUMENT, HOOK_OF_PROJECT, POINT, TRACEPARENT
 from engine.words import Json
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -31,6 +31,8 @@ HookPoint = Annotated[str, WithJsonSchema(POINT)]
 TraceParent = Annotated[str, WithJsonSchema(TRACEPARENT)]
 #: A hook as in events; its schema is shared with the event schemas.
 HookDocument = Annotated[Document, WithJsonSchema(HOOK_DOCUMENT)]
+#: The same in the list of all projects.
+HookOfProjectDocument = Annotated[Document, WithJsonSchema(HOOK_OF_PROJECT)]
 
 
 def one_of(values: Iterable[str]) -> WithJsonSchema:

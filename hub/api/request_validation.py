@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 from uuid import UUID
 
 import orjson
@@ -279,16 +279,49 @@ async def read_model(request: web.Request, model: type[Model], remedy: str = "")
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        known = list(model.model_fields)
         findings = []
         for one in error.errors(include_url=False, include_input=False):
             place = ".".join(str(part) for part in one["loc"])
             unknown = one["type"] == "extra_forbidden"
             reason = "is not a known key" if unknown else describe(one)
-            hint = nearest(place, known) or f"Known: {', '.join(known)}." if unknown else remedy
+            hint = _known_key(model, one["loc"]) if unknown else remedy
             hint = hint or "See /openapi.json for the fields of this request."
             findings.append(Finding(place, reason, hint, "Invalid"))
         raise Invalid(findings) from None
+
+
+def _known_key(model: type[BaseModel], place: Sequence[str | int]) -> str:
+    """The remedy for an unknown key: the nearest one that is known at its place."""
+    known, wrong = _keys_at(model, place[:-1]), str(place[-1])
+    words = wrong.split("_")
+    # `resource_type` for `type`, and `id` for `physical_resource_id`.
+    similar = [one for one in known if _ends_with(words, one) or _ends_with(one.split("_"), wrong)]
+    if near := nearest(wrong, known) or (nearest(similar[0], known) if len(similar) == 1 else ""):
+        return near
+    return f"Known: {', '.join(known)}."
+
+
+def _ends_with(words: Sequence[str], name: str) -> bool:
+    end = name.split("_")
+    return len(end) < len(words) and list(words[-len(end) :]) == end
+
+
+def _keys_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """The keys of a model, or of those inside it at a place: of all that its values may be."""
+    models = [model]
+    for part in place:
+        fields = (one.model_fields for one in models)
+        inside = [one[part].annotation for one in fields if isinstance(part, str) and part in one]
+        models = [one for annotation in inside for one in _models_in(annotation)] or models
+    return list(dict.fromkeys(name for one in models for name in one.model_fields))
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that a value of a type can be or contain."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for one in get_args(annotation):
+        yield from _models_in(one)
 
 
 async def body_of(request: web.Request, *, nullable: bool = False) -> dict[str, Json]:

@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from engine.errors import HeadgateError
-from engine.rate_limiter import RateLimiter
 from hub.auth.identity import Authenticator, Identity
 from hub.auth.lockout import TokenLockout
 from hub.auth.request_credentials import RequestCredentials
+from hub.auth.shared_counts import RequestCounts
+from hub.auth.shared_rate import SharedRate
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue, block_of
 
 UNAUTHORIZED = "Unauthorized"
@@ -16,8 +17,9 @@ SUSPECTS = {"at_once": 4, "each": 1, "waiting": 32, "total": 1024}
 
 
 class RequestLimits:
-    """The limits on requests of a process. by_address, by_token: requests per second; 0.0:
-    unlimited. Times in seconds of one clock.
+    """The limits on requests to all processes of a server. by_address, by_token: requests per
+    second; unknown_ids: reported IDs per second; 0.0: unlimited. counts: of all processes. Times
+    in seconds of the monotonic clock.
 
     failures, lockout: the number of wrong tokens after which an address block is locked out, and
     the duration. Valid tokens are accepted during a lockout, because tokens cannot be guessed.
@@ -25,11 +27,20 @@ class RequestLimits:
     """
 
     def __init__(
-        self, *, by_address: float, by_token: float, failures: int, lockout: float
+        self,
+        *,
+        by_address: float,
+        by_token: float,
+        unknown_ids: float,
+        failures: int,
+        lockout: float,
+        counts: RequestCounts,
     ) -> None:
-        self._by_address = RateLimiter[str](by_address)
-        self.by_token = RateLimiter[str](by_token)
-        self.lockout = TokenLockout(failures, lockout)
+        self._by_address = SharedRate(by_address, counts.by_address)
+        self.by_token = SharedRate(by_token, counts.by_token)
+        #: Physical IDs in reports that no resource has, by client.
+        self.unknown_ids = SharedRate(unknown_ids, counts.unknown_ids)
+        self.lockout = TokenLockout(failures, lockout, counts.wrong_tokens)
         self.suspects = TurnQueue(**SUSPECTS)
 
     def limit_address(self, address: str, now: float) -> None:
@@ -40,10 +51,8 @@ class RequestLimits:
     def count_wrong(self, address: str, now: float) -> None:
         """Count a wrong token of an address. Raises TooManyRequests during its lockout."""
         block = block_of(address)
-        left = self.lockout.seconds_left(block, now)
-        if left > 0:
+        if (left := self.lockout.count_failure(block, now)) > 0:
             raise _too_many_wrong(left) from None
-        self.lockout.count_failure(block, now)
 
 
 class Gatekeeper:

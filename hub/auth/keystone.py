@@ -25,6 +25,8 @@ from hub.auth.trusts import TRUST_LASTS, Trusts
 
 log: FilteringBoundLogger = structlog.get_logger()
 
+#: What to do without a token. The command line has its own words for it.
+KEYSTONE_REMEDY = "Send a Keystone token as X-Auth-Token; `openstack token issue` prints one."
 #: Seconds for which a token from a trust is reused; Keystone's default lifetime is an hour.
 TOKEN_LASTS = 600.0
 
@@ -78,7 +80,7 @@ class Keystone:
         if not token:
             raise unauthorized_error(
                 "authentication required",
-                "Send a Keystone token as X-Auth-Token; `openstack token issue` prints one.",
+                KEYSTONE_REMEDY,
             )
         if credentials.cloud_credential.startswith((TRUST, HANDED_OVER_PREFIX)):
             raise Forbidden(

@@ -1,15 +1,13 @@
-"""The lockout after failed attempts: when it starts and ends. Pure: time is an argument.
+"""The lockout after failed attempts: when it starts and ends. Time is an argument.
 
-`TokenLockout` counts wrong tokens, in each process alone. `engine.store.access.password_lockout`
-counts wrong passwords for all processes, by statements that tests compare with `LockoutRule`.
+`TokenLockout` counts wrong tokens, for all processes of a server.
+`engine.store.access.password_lockout` counts wrong passwords for all processes of an installation,
+by statements that tests compare with `LockoutRule`.
 """
 
 from dataclasses import dataclass
 
-from engine.ttl_cache import TtlCache
-
-#: Maximum number of keys that are counted.
-MAX_ADDRESSES = 50_000
+from hub.auth.shared_counts import Count, SharedCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +44,31 @@ class LockoutRule:
 
 
 class TokenLockout:
-    """Times in seconds of one clock."""
+    """counts: of failed attempts alone; a row expires when they do not count any more. Times in
+    seconds of the monotonic clock."""
 
-    def __init__(self, failures: int, seconds: float) -> None:
+    def __init__(self, failures: int, seconds: float, counts: SharedCounts) -> None:
         self._rule = LockoutRule(failures, seconds)
-        self._counts: TtlCache[str, FailedAttempts] = TtlCache(max_entries=MAX_ADDRESSES)
+        self._counts = counts
 
-    def count_failure(self, key: str, now: float) -> None:
-        counted = self._rule.count(self._counts.get(key, now), now)
-        self._counts.keep(key, counted, now + self._rule.seconds)
+    def count_failure(self, key: str, now: float) -> float:
+        """Count a failed attempt and return 0.0; or, during a lockout, return the seconds until it
+        ends."""
+
+        def count(found: Count | None) -> Count | None:
+            attempts = self._attempts(found)
+            if self._rule.seconds_left(attempts, now) > 0:
+                return None
+            return Count(self._rule.count(attempts, now).count, now + self._rule.seconds)
+
+        before = self._attempts(self._counts.change(key, now, count))
+        return self._rule.seconds_left(before, now)
 
     def seconds_left(self, key: str, now: float) -> float:
         """Seconds until the lockout ends; 0.0: there is none."""
-        return self._rule.seconds_left(self._counts.get(key, now), now)
+        return self._rule.seconds_left(self._attempts(self._counts.get(key, now)), now)
+
+    def _attempts(self, found: Count | None) -> FailedAttempts | None:
+        if found is None:
+            return None
+        return FailedAttempts(int(found.number), found.expires_at - self._rule.seconds)

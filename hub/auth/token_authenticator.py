@@ -27,6 +27,14 @@ from hub.auth.roles import rights_of, with_implied
 OF_TOKEN, OF_ACCOUNT, OF_SUBJECT = "token:", "account:", "oidc:"
 
 
+#: What to do without a valid credential. The command line has its own words for them.
+CREDENTIAL_REMEDY = (
+    "Send a token as X-Auth-Token or `Authorization: Bearer`, or a name and a password by HTTP"
+    " basic; an admin creates them with `headgate token create`."
+)
+NEW_CREDENTIAL_REMEDY = "Ask an admin for a new one: `headgate token create`."
+
+
 def unauthorized_error(reason: str, remedy: str) -> HeadgateError:
     return HeadgateError(reason, remedy=remedy, code="Unauthorized")
 
@@ -78,14 +86,13 @@ class Tokens(LocalAuthenticator):
         if credentials.is_empty:
             raise unauthorized_error(
                 "authentication required",
-                "Send a token as X-Auth-Token or `Authorization: Bearer`, or a name and a password"
-                " by HTTP basic; an admin creates them with `headgate token create`.",
+                CREDENTIAL_REMEDY,
             )
         found = await self._find(credentials, project)
         if found is None:
             raise unauthorized_error(
                 "the credentials are invalid, revoked or expired",
-                "Ask an admin for a new one: `headgate token create`.",
+                NEW_CREDENTIAL_REMEDY,
             )
         return _identity(found, credentials, project)
 

@@ -26,7 +26,7 @@ from engine.store.maintenance.processes import read_served_labels, read_unserved
 from engine.store.projects.cells import CellRecord, read_cell
 from engine.store.schema.compatibility import list_running
 from engine.store.schema.upgrade import read_pending
-from engine.store.server_check import check_replicas, check_servers
+from engine.store.server_check import check_pooler_url, check_replicas, check_servers
 from hub.checks.database import (
     MAX_NAMED,
     CheckResult,
@@ -108,8 +108,9 @@ async def _check_database_of(settings: Settings, cell: str = "") -> list[CheckRe
         async with locate_database(settings.database) as url:
             found.append(await _check_servers(url))
             found += await _check_replicas(url, settings.database)
-            found.append(await check_pooler(url))
-            if found[-1].state is CheckState.OK:
+            pooler = await check_pooler(url)
+            found += [pooler, *await _check_pooler(url, settings.database)]
+            if pooler.state is CheckState.OK:
                 async with connect(url) as conn:
                     found += [one async for one in _check_database(conn, keys)]
                     if cell and not await read_pending(conn):
@@ -147,6 +148,17 @@ async def _check_servers(url: str) -> CheckResult:
     if len(hosts) < 2:
         return ok_result("servers", "the database has one server")
     return ok_result("servers", f"one of {len(hosts)} hosts accepts writes")
+
+
+async def _check_pooler(url: str, settings: DatabaseSettings) -> list[CheckResult]:
+    """Whether the pooler that the settings name leads to the database. Raises Unavailable."""
+    pooler_url = settings.pooler_url.get_secret_value()
+    try:
+        await check_pooler_url(url, pooler_url)
+    except Conflict as error:
+        return [error_result("pooler", error)]
+    reason = "[database] pooler_url leads to the database, and has transactions"
+    return [ok_result("pooler", reason)] if pooler_url else []
 
 
 async def _check_replicas(url: str, settings: DatabaseSettings) -> list[CheckResult]:

@@ -76,6 +76,14 @@ def complete_contexts(incomplete: str) -> list[str]:
     return [name for name in saved.contexts if name.startswith(incomplete)]
 
 
+def complete_formats(incomplete: str) -> list[str]:
+    """The values of -o; an expression follows the last one."""
+    from hub.cli.printing.formats import FormatKind
+
+    words = [one if one != FormatKind.JSONPATH else f"{one}=" for one in FormatKind]
+    return [word for word in words if word.startswith(incomplete)]
+
+
 def _complete(
     ctx: typer.Context,
     incomplete: str,

@@ -39,9 +39,14 @@ def confirm(question: str, facts: Sequence[str], yes: bool) -> None:
         typer.echo(err=True)
         if code_of_abort(abort) == ExitCode.INTERRUPTED:
             stop(f"interrupted; {UNCHANGED}", ExitCode.INTERRUPTED)
-        agreed = False
+        stop(f"{UNCHANGED}; use --yes to skip the question", ExitCode.ERROR)  # the input ended
     if not agreed:
-        stop(f"{UNCHANGED}; use --yes to skip the question", ExitCode.ERROR)
+        stop(UNCHANGED, ExitCode.ERROR)
+
+
+def existing_resources(resources: Iterable[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+    """Those with a physical resource or a nested stack. Pure."""
+    return [one for one in resources if one["physical_resource_id"]]
 
 
 def resource_facts(resources: Iterable[Mapping[str, Json]]) -> list[str]:

@@ -10,6 +10,7 @@ import typer
 from engine.errors import Finding, HeadgateError, Invalid, Unavailable
 from headgate.connection import Query
 from headgate.errors import RequestError, UnreachableError
+from hub.cli import continuing_commands
 from hub.cli.connection.client import ApiClient, call_stack
 from hub.cli.connection.connections import ChosenConnection, ResolvedConnection
 from hub.cli.connection.saved_contexts import ContextError
@@ -18,7 +19,14 @@ from hub.cli.inputs.files import InputError
 from hub.cli.messages import note, stop
 from hub.cli.options import ConnectionOptions, OfflineOptions
 from hub.cli.printing.consoles import standard_error, standard_output
-from hub.cli.printing.formats import JSON, FormatError, FormatKind, ResultFormat, format_document
+from hub.cli.printing.formats import (
+    JSON,
+    FormatError,
+    FormatKind,
+    ResultFormat,
+    find_values,
+    format_document,
+)
 from hub.cli.printing.pager import show_text
 from hub.cli.printing.renderables import styled_text
 from hub.cli.signals import EndedBySignal, is_broken_pipe, run_until_signal
@@ -70,7 +78,8 @@ def ask_with(
         return run_until_signal(run)
     except RequestError as error:
         more = client.addition_to(error)
-        text = error_text(error, terminal=standard_error().is_terminal, more=more)
+        is_terminal = standard_error().is_terminal
+        text = error_text(error, terminal=is_terminal, more=more, stack=client.found_stack)
         stop(text, ExitCode.ERROR, request_error(error, more))
     except InputError as error:
         stop(str(error), ExitCode.ERROR, input_error(error))
@@ -142,10 +151,31 @@ COMMANDS_OF_ROUTES = {
     "tokens": "token list",
     "versions": "stack history STACK",
 }
-#: Remedies of the API -> those of the command line, which name its options.
+_SIGN_IN = ApiClient.credential_remedy
+#: Remedies of the API for requests without a valid credential, with that of the command line.
+_CREDENTIAL_REMEDIES = {
+    "Send a token as X-Auth-Token or `Authorization: Bearer`, or a name and a password by HTTP"
+    f" basic; an admin creates them with `headgate token create`. {_SIGN_IN}": f"{_SIGN_IN} An"
+    " admin creates tokens with `headgate token create`.",
+    "Send a Keystone token as X-Auth-Token; `openstack token issue` prints one."
+    f" {_SIGN_IN}": "Sign in with `headgate login`, or set HEADGATE_TOKEN, with a Keystone token;"
+    " `openstack token issue` prints one.",
+    f"Ask an admin for a new one: `headgate token create`. {_SIGN_IN}": f"{_SIGN_IN} An admin"
+    " creates one with `headgate token create`.",
+}
+#: Remedies of the API -> those of the command line, which name its options and commands. STACK is
+#: the stack that the command has found.
 REMEDIES = {
+    **continuing_commands.REMEDIES,
+    "Stop it, or cancel it without rollback.": "`headgate stack stop STACK` stops it, and"
+    " `headgate stack cancel STACK --no-rollback` ends it as FAILED.",
+    "Stop it: a delete cannot be cancelled.": "A delete cannot be cancelled. `headgate stack stop"
+    " STACK` stops it.",
     "See `ask` of the hook for the required data.": "`headgate hook show` shows the data that the"
     " hook rule requires. Add --data KEY=VALUE for each.",
+    'To answer a waiting hook, send its point: {"unset_hook": "pre-create"}.': "To answer a waiting"
+    " hook: `headgate hook continue STACK:RESOURCE`.",
+    **_CREDENTIAL_REMEDIES,
     "Give it a value, or a default in the template.": "Give it a value with -P NAME=VALUE, or a"
     " default in the template.",
 }
@@ -154,15 +184,23 @@ _BREAKPOINT = re.compile(r"^(hooks\.add|breakpoints)\[\d+\]")
 _ROUTE = re.compile(rf"GET \.\.\./({'|'.join(COMMANDS_OF_ROUTES)})(?![\w/])")
 
 
-def error_text(error: RequestError, *, terminal: bool, more: str = "") -> str:
+def error_text(error: RequestError, *, terminal: bool, more: str = "", stack: str = "STACK") -> str:
     """The message of a failed request, with commands and options in place of the requests and
     fields that its remedy names; on a terminal with the URL of the page about its type. more:
-    sentences after it."""
-    text = _ROUTE.sub(lambda route: f"`headgate {COMMANDS_OF_ROUTES[route[1]]}`", str(error))
+    sentences after it. stack: the name of the stack in these commands."""
+
+    def command_of(route: re.Match[str]) -> str:
+        return _for_stack(f"`headgate {COMMANDS_OF_ROUTES[route[1]]}`", stack)
+
+    text = _ROUTE.sub(command_of, str(error))
     for remedy, of_command_line in REMEDIES.items():
-        text = text.replace(remedy, of_command_line)
+        text = text.replace(remedy, _for_stack(of_command_line, stack))
     text = _with_sentences("\n".join(_without_repetitions(text.split("\n"))), more)
     return f"{text}\nSee {error.help}" if terminal and error.help else text
+
+
+def _for_stack(text: str, stack: str) -> str:
+    return re.sub(r"\bSTACK\b", lambda _: stack, text)
 
 
 def _with_sentences(text: str, more: str) -> str:
@@ -254,6 +292,20 @@ def print_document(document: Json, result_format: ResultFormat = JSON) -> None:
         stop(str(error), ExitCode.USAGE)
     if text:
         typer.echo(text)
+    elif document and result_format.kind == FormatKind.JSONPATH:
+        expression = result_format.expression
+        if not find_values(document, expression):
+            note(unmatched_text(document, expression))
+
+
+def unmatched_text(document: Json, expression: str) -> str:
+    """What standard error says if a JSONPath matches nothing. Pure."""
+    text = f'nothing matches "{expression}"'
+    if not isinstance(document, list):
+        return f"{text}; -o json shows the result"
+    keys = document[0] if isinstance(document[0], dict) else {}
+    key = ".id" if "id" in keys else ""
+    return f"{text}. The result is a list; name what each item has: {{[*]{key}}}"
 
 
 def print_renderable(result: "RenderableType", *, wide: bool = False) -> None:

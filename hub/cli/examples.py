@@ -72,7 +72,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "resource protect": ("resource protect web db",),
     "resource unprotect": ("resource unprotect web db",),
     "resource signal": ("resource signal web ready --data status=SUCCESS",),
-    "hook list": ("hook list", "hook list --mine", "hook list --stack web --older 30m"),
+    "hook list": (
+        "hook list",
+        "hook list --mine",
+        "hook list --stack web --older 30m",
+        "hook list --all-projects --mine",
+    ),
     "hook show": ("hook show web:db", "hook show 3f2a91c0"),
     "hook history": ("hook history web:db",),
     "hook hand-over": ("hook hand-over web:db role:dba --note 'needs a backup first'",),
@@ -168,6 +173,46 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Group -> command lines without `headgate`; "": of the program itself. A test parses each.
+GROUP_EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "": (
+        "stack create web -t web.yaml --wait",
+        "hook continue web:db --reason 'backup done'",
+    ),
+    "stack": ("stack update web -t web.yaml --dry-run", "stack show web"),
+    "stack breakpoints": (
+        "stack breakpoints add web db:pre-update",
+        "stack breakpoints remove web --all",
+    ),
+    "stack snapshot": (
+        "stack snapshot create web --name before-upgrade --wait",
+        "stack snapshot restore web before-upgrade --wait",
+    ),
+    "resource": ("resource list web", "resource show web db"),
+    "hook": ("hook list --mine", "hook continue web:db --reason 'backup done'"),
+    "observation": (
+        "observation report 7d1f0c52 --type OS::Nova::Server",
+        "observation report 7d1f0c52",
+    ),
+    "observation-credential": (
+        "observation-credential set 5d1a6c6a3c8f4b6f9d0c1e2f3a4b5c6d",
+        "observation-credential show",
+    ),
+    "subscription": (
+        "subscription create https://gate.example/hook --events 'headgate.hook.*'",
+        "subscription deliveries 3f2a91c0 --state dead",
+    ),
+    "type": ("type list", "type show OS::Heat::RandomString"),
+    "template": ("template validate web.yaml -e prod.yaml", "template schema > hot.schema.json"),
+    "token": ("token create ci --role author --expires-in 90d", "token whoami"),
+    "context": ("context list", "context use production"),
+    "admin": (
+        "admin doctor --config /etc/headgate.toml",
+        "admin create-token ann --role admin --everywhere",
+    ),
+}
+
+
 #: Commands that a user can take for each other.
 SEE_ALSO: Mapping[str, tuple[str, ...]] = {
     "events": ("watch", "stack decisions", "stack history"),
@@ -222,13 +267,23 @@ def suggest_command(word: str, group: str = "") -> str:
     return f"Did you mean {commands}?" if commands else ""
 
 
+def find_examples(path: str) -> tuple[str, ...]:
+    """Those of a command or group; none of an unknown one. path: its name; "": the program."""
+    return EXAMPLES.get(path) or GROUP_EXAMPLES.get(path, ())
+
+
+def format_examples(path: str) -> str:
+    """A paragraph of a help text. path: see `find_examples`."""
+    lines = [f"  headgate {one}" for one in find_examples(path)]
+    # The first character keeps the line breaks.
+    return "\n".join(["\b", "Examples:", *lines])
+
+
 def add_examples(command: "Command", path: str) -> None:
     """Append the examples to the help of a command and of all commands below it. path: its name."""
-    if path in EXAMPLES:
-        lines = [f"  headgate {one}" for one in EXAMPLES[path]]
+    if find_examples(path):
         others = ", ".join(f"headgate {one}" for one in SEE_ALSO.get(path, ()))
-        # The first character keeps the line breaks.
-        command.epilog = "\n".join(["\b", "Examples:", *lines])
+        command.epilog = format_examples(path)
         command.epilog += f"\n\nSee also: {others}." if others else ""
     for name, below in getattr(command, "commands", {}).items():
         add_examples(below, f"{path} {name}")

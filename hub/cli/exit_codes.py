@@ -21,8 +21,8 @@ MEANING = {
     ExitCode.ERROR: "request refused, object not found, or server unreachable",
     ExitCode.USAGE: "invalid options or arguments",
     ExitCode.FAILED: "the stack is FAILED",
-    ExitCode.STOPPED: "the stack is STOPPED (`headgate stack resume` continues it; a delete:"
-    " `headgate stack delete`)",
+    ExitCode.STOPPED: "the stack is STOPPED (`headgate stack show` prints the command that"
+    " continues it)",
     ExitCode.WAITING: "only hooks that wait for an answer are left (with --until-waiting)",
     ExitCode.TIMED_OUT: "--timeout has expired, and the action continues on the server",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",

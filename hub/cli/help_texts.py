@@ -13,6 +13,7 @@ METAVARS = {"str": "TEXT", "int": "N", "int range": "N", "float": "N", "path": "
 def use_plain_help(command: Any) -> None:
     """Style a command and all below it. Without `rich`, which takes twice as long to load as the
     rest, for their help and usage errors."""
+    _keep_words_whole()
     command.rich_markup_mode = None
     command.short_help = summary(command.help or "")
     for parameter in command.params:
@@ -22,6 +23,13 @@ def use_plain_help(command: Any) -> None:
             parameter.metavar = METAVARS.get(parameter.type.name)
     for below in getattr(command, "commands", {}).values():
         use_plain_help(below)
+
+
+def _keep_words_whole() -> None:
+    """Break no line at a hyphen, such as that of ``mon-thu`` and of ``--quiet-hours``."""
+    from typer._click._textwrap import TextWrapper
+
+    TextWrapper.wordsep_re = TextWrapper.wordsep_simple_re
 
 
 def summary(text: str) -> str:

@@ -89,6 +89,10 @@ class LazyGroup(TyperGroup):
     def shell_complete(self, ctx: "Context", incomplete: str) -> "list[CompletionItem]":
         return self._listing().shell_complete(ctx, incomplete)
 
+    def help_epilog(self) -> str | None:
+        """The text at the end of its help."""
+        return self.epilog
+
     def _listing(self) -> TyperGroup:
         """This group without its commands: only their names and help."""
         return TyperGroup(
@@ -96,7 +100,7 @@ class LazyGroup(TyperGroup):
             commands={name: one.stub(name) for name, one in self.sources.items()},
             params=self.params,
             help=self.help,
-            epilog=self.epilog,
+            epilog=self.help_epilog(),
             rich_markup_mode=self.rich_markup_mode,
             rich_help_panel=self.rich_help_panel,
         )

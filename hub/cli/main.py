@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer._click.exceptions import NoArgsIsHelpError, UsageError
+from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
 
 from hub.cli.exit_codes import ExitCode, epilog
 from hub.cli.help_texts import MAX_WIDTH
@@ -54,7 +54,7 @@ SINGLE: Mapping[str, tuple[str, str]] = {
     "events": ("progress_commands", "List the events of a stack."),
     "login": (
         "login",
-        "Log in with a token or in a browser, and save the login with the server and the project.",
+        "Sign in with a token or a browser, and save the login with the server and the project.",
     ),
     "logout": ("login", "End a login, and delete its token from this machine."),
     "import": ("import_resources", "Print a template that imports existing resources."),
@@ -76,6 +76,11 @@ _NO_COMMAND = re.compile(r"No such command '([^']*)'\.")
 
 class HeadgateGroup(LazyGroup):
     sources = COMMANDS
+
+    def help_epilog(self) -> str:
+        from hub.cli.examples import format_examples
+
+        return f"{format_examples('')}\n\n{self.epilog}"
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **settings: Any) -> Any:
         """Run a command, print its usage errors as its other messages, and exit."""
@@ -110,12 +115,25 @@ def _show_usage_error(error: UsageError) -> None:
         path = error.ctx.command_path if error.ctx is not None else ""
         if near := suggest_command(unknown[1], path.partition(" ")[2]):
             error.message = f"{unknown[0]} {near}"
+    if isinstance(error, NoSuchOption) and (place := _place_of(error)):
+        error.message = f"{error.message}. {place}"
     if not is_json() or isinstance(error, NoArgsIsHelpError):
         error.show()
         return
     command = error.ctx.command_path if error.ctx is not None else "headgate"
     remedy = f"`{command} --help` shows the arguments and options."
     complain(error.format_message(), ExitCode.USAGE, {"remedy": remedy})
+
+
+def _place_of(error: NoSuchOption) -> str:
+    """Where an option that commands have is to be written, if it stands before the command."""
+    if error.ctx is None or not hasattr(error.ctx.command, "commands"):
+        return ""
+    from hub.cli.options import option_names
+
+    if error.option_name not in option_names():
+        return ""
+    return f"Write it after the command: `{error.ctx.command_path} COMMAND {error.option_name} ...`"
 
 
 app = typer.Typer(

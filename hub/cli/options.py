@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ import typer
 
 from engine.hooks.durations import parse_duration
 from headgate.connection import PROJECT, URL
-from hub.cli.completion import complete_contexts, complete_stacks
+from hub.cli.completion import complete_contexts, complete_formats, complete_stacks
 from hub.cli.messages import FOR_PROGRAMS, use_json
 from hub.cli.printing.formats import ACCEPTED, JSON, TABLE, FormatError, ResultFormat, read_format
 
@@ -94,6 +95,17 @@ def seconds(text: str) -> float:
     return duration.total_seconds()
 
 
+def wait_seconds(text: str) -> float:
+    """As `seconds`; also a number of seconds from 1. Raises typer's usage error."""
+    try:
+        number = float(text)
+    except ValueError:
+        return seconds(text)
+    if not 1 <= number < inf:
+        raise typer.BadParameter(f'"{text}" is not a time from 1 second; write 90s, 30m or 2h')
+    return number
+
+
 def duration(text: str | None) -> str | None:
     """Check an optional duration that the server reads. Raises typer's usage error."""
     if text:
@@ -119,6 +131,7 @@ Format = Annotated[
         "-o",
         metavar="FORMAT",
         parser=result_format,
+        autocompletion=complete_formats,
         help=f"Output format: {ACCEPTED}. Default: table.",
     ),
 ]
@@ -191,6 +204,13 @@ class ConnectionOptions(OptionGroup):
 @dataclass(frozen=True)
 class ServerOptions(PrintOptions, ConnectionOptions):
     """The options of commands that call the API and print its response."""
+
+
+def option_names() -> frozenset[str]:
+    """The options of all commands that call the API, such as ``--url`` and ``-o``."""
+    options = [option for one in _options(ServerOptions) for option in one.annotation.__metadata__]
+    # `typer.Option` has the first name as its default.
+    return frozenset(name for one in options for name in (one.default, *one.param_decls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +298,10 @@ Tags = Annotated[
     typer.Option(
         "--tag",
         metavar="TAG",
-        help="Tag; repeatable. An update with neither --tag nor --existing removes all tags.",
+        help="Tag; repeatable. With neither --tag nor --existing, all tags are removed.",
     ),
 ]
+NewTags = Annotated[list[str], typer.Option("--tag", metavar="TAG", help="Tag; repeatable.")]
 Minutes = Annotated[
     int | None,
     typer.Option(
@@ -293,7 +314,14 @@ Rollback = Annotated[
     bool | None,
     typer.Option(
         "--rollback/--no-rollback",
-        help="Roll back automatically if the action fails. Default: no; of an update: as before.",
+        help="Roll back automatically if the action fails. Default: as before.",
+    ),
+]
+NewRollback = Annotated[
+    bool | None,
+    typer.Option(
+        "--rollback/--no-rollback",
+        help="Roll back automatically if the action fails. Default: no.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Warnings are errors.")]
@@ -325,6 +353,8 @@ Moved = Annotated[
     typer.Option("--moved", metavar="[STACK:]FROM=TO",
                  help="Rename a resource, or move one from another stack; repeatable."),
 ]  # fmt: skip
+#: The forms of a breakpoint.
+BREAKPOINT = "RESOURCE:POINT, RESOURCE (before any operation on it), or a point of the whole stack"
 Clear = Annotated[
     list[str],
     typer.Option("--clear-hook", "--clear", metavar="RESOURCE:POINT",
@@ -332,9 +362,8 @@ Clear = Annotated[
 ]  # fmt: skip
 Add = Annotated[
     list[str],
-    typer.Option("--break-at", "--add-hook", "--add", metavar="RESOURCE:POINT",
-                 help="Add a breakpoint for this change; without a point, before any operation "
-                      "on the resource; repeatable."),
+    typer.Option("--break-at", "--add-hook", "--add", metavar="BREAKPOINT",
+                 help=f"Add a breakpoint for this change: {BREAKPOINT}; repeatable."),
 ]  # fmt: skip
 Output = Annotated[
     Path | None,

@@ -25,10 +25,11 @@ HOOKS = (
     ErrorType(
         "StackStopped", AnswerRefused,
         "The deadline passed, and the stack stopped.",
-        "Continue with `headgate stack resume`.",
+        "Send the request that the reason of the stack names; `headgate stack show` prints the"
+        " command.",
         "decision",
         "hook pre-update of db cannot be answered: its deadline passed without an answer",
-        "The stack stopped there; update the stack to resume.",
+        "The stack stopped there; its reason says how to continue.",
     ),
     ErrorType(
         "HookSuperseded", AnswerRefused,

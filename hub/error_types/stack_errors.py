@@ -7,7 +7,7 @@ TYPES = (
     ErrorType(
         "ActionInProgress", Conflict,
         "A change of the stack, or an operation on the resource, has not ended.",
-        "Wait until it ends, or [cancel it](../how-to/undo.md).",
+        "Wait until it ends, or [stop it](../how-to/undo.md#end-a-running-change).",
         "resource", "Resource db has an operation in progress.",
         "Mark it after the operation has ended.", as_heat=True,
     ),

@@ -1,6 +1,6 @@
 """Errors that end a process or a command before it does anything."""
 
-from engine.errors import Conflict, Invalid, NotFound
+from engine.errors import Conflict, Invalid, NotFound, Unavailable
 from hub.error_types.error_type import ErrorType
 
 TYPES = (
@@ -60,14 +60,25 @@ TYPES = (
     ),
     ErrorType(
         "TransactionPooling", Conflict,
-        "A connection pooler in front of PostgreSQL does not pool sessions.",
-        "Set `pool_mode = session` ([Run in"
+        "`[database] url` names a connection pooler that does not pool sessions.",
+        "Name the PostgreSQL server there, and the pooler in `[database] pooler_url`; or set"
+        " `pool_mode = session` ([Run in"
         " production](../how-to/run-in-production.md#use-a-connection-pooler)).",
         "[database] url",
         "the connection pooler in front of PostgreSQL does not use session mode, which prepared"
         " statements and LISTEN require",
-        "Set pool_mode = session for this database in the pooler, or name the PostgreSQL server"
-        " itself",
+        "Name the PostgreSQL server in [database] url and the pooler in [database] pooler_url, or"
+        " set pool_mode = session for this database in the pooler",
+    ),
+    ErrorType(
+        "UnsuitablePooler", Conflict,
+        "The connection pooler of `[database] pooler_url` leads to another database than"
+        " `[database] url`, or has no transactions.",
+        "Name a pooler in transaction mode in front of the same database ([Run in"
+        " production](../how-to/run-in-production.md#use-a-connection-pooler)).",
+        "[database] pooler_url",
+        "the connection pooler leads to another database than [database] url",
+        "Name a pooler in front of the server of [database] url, and the same database",
     ),
     ErrorType(
         "ReplicaNotPrimary", Conflict,
@@ -147,6 +158,30 @@ TYPES = (
         "Finish the move, then move the project back.",
         "--undo", 'the project "web" has arrived in the cell "south"',
         "Finish the move with --to south; then move it back with --to north",
+    ),
+    ErrorType(
+        "MoveLost", Conflict,
+        "The project had [moved](../how-to/run-at-scale.md#move-a-project), and the database of the"
+        " new cell lost it: it failed over to a standby without the last commits. The former cell"
+        " still has the rows.",
+        "Put the project back in the former cell with `--undo`.",
+        "move-project",
+        'the project "web" had arrived in the cell "south", whose database does not have it any'
+        ' more; its rows are in "north"',
+        "Put it back in north with --undo",
+    ),
+    ErrorType(
+        "StandbysBehind", Unavailable,
+        "The project has [moved](../how-to/run-at-scale.md#move-a-project), but standbys of the new"
+        " cell's database have not received it. The former cell keeps the rows, so that a failover"
+        " does not lose them.",
+        "Run the same command again when the standbys have caught up. Drop the replication slot of"
+        " a standby that no longer exists.",
+        '[cells] databases "south"',
+        'web is in the cell "south", but standbys of its database have not received it yet:'
+        ' replica; the cell "north" keeps its rows',
+        "Run the same command again when they have caught up: it deletes the rows. Drop the"
+        " replication slot of a standby that no longer exists",
     ),
     ErrorType(
         "MoveDiffers", Conflict,

@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 from structlog.typing import FilteringBoundLogger
 
+from engine.bounded_wait import wait_at_most
 from engine.errors import HeadgateError, Unavailable
 from hub.api import health, http_headers
 from hub.api.client_limits import CLIENTS, OpenCount
@@ -23,9 +24,9 @@ from hub.api.http_headers import Network, is_in
 from hub.api.request_validation import invalid, unknown_encoding
 from hub.api.routes import JSON, json_response
 from hub.auth.throttle import block_of
+from hub.listen_address import BACKLOG, LISTEN, METRICS, bind
 from hub.metrics import CONTENT_TYPE, Metrics
 from hub.settings.access import ServerSection
-from hub.settings.types import host_and_port
 
 log: FilteringBoundLogger = structlog.get_logger()
 #: Seconds for reading the rest of an unread body.
@@ -52,18 +53,23 @@ UNREADABLE: Sequence[tuple[type[BaseException], HeadgateError]] = (
 _FAULT = HeadgateError(
     "internal error of the server", remedy="See the log of the server.", code="InternalError"
 )
-#: Maximum number of connections that are not accepted yet.
-BACKLOG = 128
 #: Seconds until a refused connection is closed.
 CLOSE_AFTER = 1.0
+#: Seconds until a process that stops closes connections to which it has sent no last response.
+LAST_REQUESTS = 2.0
+#: Seconds in which the event loop reports connections that it has accepted.
+ACCEPTED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class CountedConnections:
-    """Connections by address. trusted: proxies, whose connections are not counted."""
+    """Connections by address. trusted: proxies, whose connections are not counted. connected: all
+    that are open. none: set when the last one is closed."""
 
     open: OpenCount
     trusted: Sequence[Network]
+    connected: set["Connection"] = field(default_factory=set)
+    none: asyncio.Event = field(default_factory=asyncio.Event)
 
     def block(self, transport: asyncio.BaseTransport) -> str | None:
         """The address block of a connection; None: it is not counted."""
@@ -87,6 +93,8 @@ class Connection(web.RequestHandler):
         if self._block is not None and not self._counted.open.enter(self._block):
             self._refuse(cast(asyncio.Transport, transport))
             return
+        self._counted.connected.add(self)
+        self._counted.none.clear()
         super().connection_made(transport)
 
     def _refuse(self, transport: asyncio.Transport) -> None:
@@ -110,6 +118,9 @@ class Connection(web.RequestHandler):
         if self._block is not None:
             self._counted.open.leave(self._block)
             self._block = None
+        self._counted.connected.discard(self)
+        if not self._counted.connected:
+            self._counted.none.set()
         if not self._refused:
             super().connection_lost(exc)
 
@@ -173,54 +184,58 @@ async def serve_api(
     tls = server_tls(server)
     if server.in_clear:
         log.warning("server.in_clear", remedy="Set [server] cert_file, or a proxy with TLS.")
+    closing = asyncio.Event()
+    application.on_response_prepare.append(_closing_connections(closing))
     runner = web.AppRunner(application, shutdown_timeout=5.0)
     await runner.setup()
     try:
-        own = [shared.dup() for shared in sockets] or bind(server.listen, "[server] listen")
+        own = [shared.dup() for shared in sockets] or bind(server.listen, LISTEN)
         port = own[0].getsockname()[1]
-        listeners = await _listeners(server, runner, tls, application, own)
+        counted = CountedConnections(application[CLIENTS].connections, server.trusted_proxies)
+        listeners = await _listeners(server, runner, tls, counted, own)
         try:
             with _reload_on_hangup(tls, server):
                 yield server.base_url(port)
         finally:
             for listener in listeners:
                 listener.close()
+            closing.set()
+            if sockets:
+                await _wait_for_clients(counted)
     finally:
         await runner.cleanup()
 
 
-def bind(address: str, place: str) -> list[socket.socket]:
-    """Sockets that listen at HOST:PORT. place: the setting, for errors. Raises Unavailable."""
-    host, port = host_and_port(address)
-    sockets: list[socket.socket] = []
-    try:
-        for family, _, _, _, name in socket.getaddrinfo(
-            host or None, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            sockets.append(socket.create_server(name[:2], family=family, backlog=BACKLOG))
-            sockets[-1].setblocking(False)
-    except OSError as error:
-        for opened in sockets:
-            opened.close()
-        raise Unavailable(
-            f"cannot listen on {address}: {error.strerror}",
-            place=place,
-            remedy="Stop the program that uses it, or choose another port with --listen."
-            if place == "[server] listen"
-            else "Configure a different port for each server of a machine.",
-        ) from error
-    return sockets
+def _closing_connections(
+    closing: asyncio.Event,
+) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """A signal handler: after `closing`, each response is the last one of its connection, so that
+    its client sends the next request to another process."""
+
+    async def prepare(_: web.Request, response: web.StreamResponse) -> None:
+        if closing.is_set():
+            response.force_close()
+            response.headers["Connection"] = "close"  # it has been decided before
+
+    return prepare
+
+
+async def _wait_for_clients(counted: CountedConnections) -> None:
+    """Other processes accept new connections. Give clients of this one time to receive a last
+    response: those that have just connected, too."""
+    await asyncio.sleep(ACCEPTED)
+    if counted.connected:
+        await wait_at_most(counted.none, LAST_REQUESTS)
 
 
 async def _listeners(
     server: ServerSection,
     runner: web.AppRunner,
     tls: ssl.SSLContext | None,
-    application: web.Application,
+    counted: CountedConnections,
     sockets: Sequence[socket.socket],
 ) -> list[asyncio.Server]:
     manager = cast(web.Server, runner.server)  # not None after setup
-    counted = CountedConnections(application[CLIENTS].connections, server.trusted_proxies)
     connection_factory = connections(manager, server.idle_timeout.total_seconds(), counted)
     loop = asyncio.get_running_loop()
     return [
@@ -249,7 +264,12 @@ def _reload_on_hangup(tls: ssl.SSLContext | None, server: ServerSection) -> Iter
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGHUP)
+        # Without a handler, SIGHUP would end the process while it finishes its operations.
+        loop.add_signal_handler(signal.SIGHUP, ignore_hangup)
+
+
+def ignore_hangup() -> None:
+    """A handler of SIGHUP for processes and times without a certificate to read again."""
 
 
 def server_tls(server: ServerSection) -> ssl.SSLContext | None:
@@ -310,7 +330,7 @@ async def serve_monitoring(
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN)
     await runner.setup()
     try:
-        own = [shared.dup() for shared in sockets] or bind(address, "[metrics] address")
+        own = [shared.dup() for shared in sockets] or bind(address, METRICS)
         for one in own:
             await web.SockSite(runner, one).start()
         yield

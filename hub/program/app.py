@@ -26,14 +26,19 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.store.embedded.server import EmbeddedServer
 from engine.store.schema.upgrade import migrate
-from engine.store.server_check import check_replicas, check_servers
+from engine.store.server_check import check_pooler_url, check_replicas, check_servers
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer
 from hub.api.app_context import ServerContext
 from hub.api.application import make_application
 from hub.api.cells import OneDatabase
 from hub.auth.passwords import AT_ONCE, PasswordHasher
-from hub.http.listener import monitoring_application, serve_api, serve_monitoring
+from hub.http.listener import (
+    ignore_hangup,
+    monitoring_application,
+    serve_api,
+    serve_monitoring,
+)
 from hub.http.template_urls import TemplateFetcher
 from hub.keys.token_keys import StoredTokenKeys
 from hub.log import set_up_logging
@@ -123,12 +128,11 @@ async def _serve(
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, ignore_hangup)
     if control is None:
         loop.add_signal_handler(signal.SIGINT, stop.set)
     else:
         stop_when_closed(control, stop)
-    if control is None:
-        log_start(settings, roles, count=1)
     with suppress(StartupStopped):
         async with _serving(settings, roles, stop, slot) as url:
             event = "headgate.ready" if control is None else "process.ready"
@@ -151,22 +155,6 @@ async def _serving(
     else:
         async with running(settings, roles, stop, slot=slot) as program:
             yield program.url
-
-
-def log_start(settings: Settings, roles: frozenset[str], *, count: int) -> None:
-    """Log that `count` processes start, where they will listen, and where their data is. The
-    database can take seconds to start."""
-    kind = "external" if settings.database.url.get_secret_value() else "embedded"
-    if settings.cells.databases:
-        kind = "cells"
-    log.info(
-        "headgate.starting",
-        listen=settings.server.listen if "api" in roles else None,
-        data_dir=str(settings.database.data_dir) if kind == "embedded" else None,
-        database=kind,
-        roles=sorted(roles),
-        processes=count,
-    )
 
 
 def stop_when_closed(control: socket.socket, stop: asyncio.Event) -> None:
@@ -207,6 +195,7 @@ async def running(
     """
     async with AsyncExitStack() as stack:
         url = settings.database.url.get_secret_value()
+        pooler_url = settings.database.pooler_url.get_secret_value()
         read_url = settings.database.read_url.get_secret_value()
         server: EmbeddedServer | None = None
         if not url:
@@ -228,12 +217,16 @@ async def running(
 
         async def migrate_and_open() -> tuple[Database, StoredTokenKeys]:
             await check_servers(url, time.time)
+            await check_pooler_url(url, pooler_url)
             await check_replicas(url, read_url)
             await migrate(url, version=process.program.version)
-            return await open_registered(url, size, keyring, process)
+            return await open_registered(url, size, keyring, process, pooler_url=pooler_url)
 
         startup = DatabaseStartup(
-            settings.server if "api" in roles else None, settings.metrics.address, stop, slot
+            settings.server if "api" in roles and not slot.replaces else None,
+            "" if slot.replaces else settings.metrics.address,
+            stop,
+            slot,
         )
         database, token_keys = await startup.when_available(migrate_and_open)
         stack.push_async_callback(database.close)

@@ -21,12 +21,13 @@ async def open_registered(
     process: Process,
     *,
     identify: Callable[[Connection], Awaitable[object]] | None = None,
+    pooler_url: str = "",
 ) -> tuple[Database, StoredTokenKeys]:
     """A database where this process is registered, with its token keys. Raises Unavailable, and
     Conflict if the database is too new. identify: makes the database a cell before that, and
     raises its errors; None: also raises Conflict if this process has the role api and the database
-    is a cell."""
-    database = await open_database(url, size=size, keyring=keyring)
+    is a cell. pooler_url: see `open_database`."""
+    database = await open_database(url, size=size, keyring=keyring, pooler_url=pooler_url)
     try:
         async with database.connection() as conn:
             if identify is not None:

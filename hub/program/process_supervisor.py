@@ -1,4 +1,5 @@
-"""The processes of one `headgate serve`: starts them, restarts those that end, stops all in order.
+"""The processes of one `headgate serve`: starts them, restarts those that end, replaces them on
+SIGHUP, stops all in order.
 
 The supervisor has no event loop and no threads, because it forks. Each child process has a control
 socket. A child sends a message when it is ready, and stops in order when its end of the socket is
@@ -15,8 +16,8 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -24,6 +25,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.back_off import BackOff
+from engine.errors import HeadgateError
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -36,8 +38,13 @@ STOP_MARGIN = 30.0
 #: Maximum bytes of a message of a child.
 MAX_MESSAGE = 4096
 
-#: Runs a child process with its control socket; returns the exit code.
-RunChild = Callable[[socket.socket], int]
+#: Seconds until a process with new settings must be ready.
+READY_TIMEOUT = 60.0
+#: Runs a child process with its control socket; returns the exit code. The second argument: whether
+#: it replaces another process, which serves until this one is ready.
+RunChild = Callable[[socket.socket, bool], int]
+#: Reads the settings again; returns the functions of processes, by number. Raises HeadgateError.
+Reload = Callable[[], Mapping[int, RunChild]]
 
 
 @dataclass(slots=True)
@@ -45,7 +52,8 @@ class ChildProcess:
     """A process that is restarted when it ends. number: from 1; 0: that of the database.
 
     message: the one that it sent when it was ready; None: it has not been ready since its start.
-    due: when to start it again; None: it runs, or is not to be started.
+    due: when to start it again; None: it runs, or is not to be started. restarts: whether it is
+    started again when it ends: not before it has replaced another one, nor after it was replaced.
     """
 
     number: int
@@ -56,6 +64,7 @@ class ChildProcess:
     failures: int = 0
     started: float = 0.0
     due: float | None = None
+    restarts: bool = True
 
 
 class ProcessSupervisor:
@@ -63,7 +72,7 @@ class ProcessSupervisor:
     take to stop."""
 
     def __init__(self, drain: float) -> None:
-        self._drain = drain
+        self.drain = drain
         self._children: list[ChildProcess] = []
         self._selector = selectors.DefaultSelector()
         self._signals, self._wakeup = socket.socketpair()
@@ -71,6 +80,7 @@ class ProcessSupervisor:
         self._wakeup.setblocking(False)
         self._selector.register(self._signals, selectors.EVENT_READ)
         self._restarts = False
+        self._reloads = False
         self._stopping = False
         #: The exit code of a process that ended before all were ready.
         self.code = 0
@@ -104,19 +114,94 @@ class ProcessSupervisor:
             self._step()
         return True
 
-    def supervise(self) -> None:
-        """Restart children that end, until SIGTERM or SIGINT."""
+    def supervise(self, reload: Reload) -> None:
+        """Restart children that end, and replace them on SIGHUP, until SIGTERM or SIGINT."""
         self._restarts = True
         while not self._stopping:
-            self._step()
+            if self._reloads:
+                self._reloads = False
+                self._replace_all(reload)
+            else:
+                self._step()
+
+    def _replace_all(self, reload: Reload) -> None:
+        """Replace all children by others with new settings, one at a time. If the settings are
+        invalid, or the new child does not get ready, the former ones stay."""
+        try:
+            runs = reload()
+        except HeadgateError as error:
+            log.error("settings.not_reloaded", reason=str(error))
+            return
+        former = [one for one in self._children if one.number]
+        for done, child in enumerate(former):
+            if (failure := self._replace(child, runs[child.number])) is not None:
+                log.error(
+                    "process.kept",
+                    process=child.number,
+                    reason=failure,
+                    new_settings=[one.number for one in former[:done]],
+                    former_settings=[one.number for one in former[done:]],
+                    remedy="See the errors above, correct the settings, and send SIGHUP again",
+                )
+                return
+            if self._stopping:
+                return
+        log.info("settings.reloaded", processes=len(runs))
+
+    def _replace(self, child: ChildProcess, run: RunChild) -> str | None:
+        """Start another process, and stop the child as soon as the other one is ready. Return why
+        the other one is not ready; None: it is, or the supervisor must stop."""
+        new = ChildProcess(child.number, run, restarts=False)
+        self._children.append(new)
+        self._start(new)
+        ends = new.started + READY_TIMEOUT
+        while new.pid and new.message is None and time.monotonic() < ends and not self._stopping:
+            self._step(max(0.0, ends - time.monotonic()))
+        if self._stopping:
+            return None
+        if new.message is None or not new.pid:  # it can have ended right after it was ready
+            late = f" within {READY_TIMEOUT:.0f} s" if new.pid else ""
+            self._retire(new)
+            return f"the process with the new settings has not become ready{late}"
+        new.restarts = True
+        log.info("process.replaced", process=child.number, pid=new.pid, former=child.pid)
+        self._retire(child)
+        return None
+
+    def _retire(self, child: ChildProcess) -> None:
+        """Stop a child for good, unless all are stopped meanwhile."""
+        child.restarts, child.due = False, None
+        self._close(child)
+        ends = time.monotonic() + self.drain + STOP_MARGIN
+        while child.pid and not self._stopping:
+            if time.monotonic() > ends:
+                self._kill(child)
+                ends = float("inf")
+            self._step(STOP_MARGIN)
+            self._reap()
+        if not child.pid:
+            self._children.remove(child)
 
     def _start(self, child: ChildProcess) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        """Start a child. If the system has no process, memory or file for it, try again later."""
         child.started, child.due, child.message = time.monotonic(), None, None
-        pid = os.fork()
-        if pid == 0:
-            ours.close()
-            self._run_child(child, theirs)
+        with ExitStack() as opened:
+            try:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                opened.callback(theirs.close)
+                opened.callback(ours.close)
+                pid = os.fork()
+            except OSError as error:
+                pause = self._plan_restart(child, code=1)
+                reason = error.strerror or str(error)
+                log.error(
+                    "process.not_started", process=child.number, reason=reason, again_in=pause
+                )
+                return
+            if pid == 0:
+                ours.close()
+                self._run_child(child, theirs)
+            opened.pop_all()
         theirs.close()
         child.pid, child.control = pid, ours
         self._selector.register(ours, selectors.EVENT_READ, child)
@@ -126,10 +211,12 @@ class ProcessSupervisor:
         code = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            for number in (signal.SIGTERM, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
-            # Ctrl-C at a terminal goes to all processes; the supervisor stops them in order.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            # Ctrl-C at a terminal goes to all processes; the supervisor stops them in order. A
+            # child that receives SIGHUP has not read its certificate yet, or has its own handler.
+            for number in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
             self._selector.close()
             for other in self._children:
                 if other.control is not None:
@@ -137,7 +224,7 @@ class ProcessSupervisor:
             self._signals.close()
             self._wakeup.close()
             gc.unfreeze()
-            code = child.run(control)
+            code = child.run(control, not child.restarts)
         except BaseException:  # nothing above it may run in this process
             traceback.print_exc()
         finally:
@@ -167,7 +254,8 @@ class ProcessSupervisor:
                 if number in (signal.SIGTERM, signal.SIGINT):
                     self._stopping = True
                 elif number == signal.SIGHUP:
-                    self._signal_all(signal.SIGHUP)
+                    self._signal_all(signal.SIGHUP)  # they read their certificate again
+                    self._reloads = True
         self._reap()
 
     def _read_message(self, child: ChildProcess) -> None:
@@ -179,7 +267,7 @@ class ProcessSupervisor:
             received = b""
         if received:
             child.message = received.decode()
-            if self._restarts:
+            if self._restarts and child.restarts:
                 log.warning("process.restarted", process=child.number, pid=child.pid)
         else:
             self._selector.unregister(child.control)  # the process ends; SIGCHLD follows
@@ -196,15 +284,25 @@ class ProcessSupervisor:
         ran = time.monotonic() - child.started
         self._close(child)
         pid, child.pid = child.pid, 0
-        if self._stopping:
-            return
+        if ran > STABLE:
+            child.failures = 0
+        if (pause := self._plan_restart(child, code)) is not None:
+            log.error("process.ended", process=child.number, pid=pid, code=code, again_in=pause)
+
+    def _plan_restart(self, child: ChildProcess, code: int) -> float | None:
+        """The seconds until a child that has ended or could not be started is started again. None:
+        it is not. Before all children have been ready, the server ends instead.
+
+        code: the exit code of the server then, if it is above 0; else 1."""
+        if self._stopping or not child.restarts:
+            return None
+        child.failures += 1
         if not self._restarts:
             self.code = self.code or (code if code > 0 else 1)
-        child.failures = 1 if ran > STABLE else child.failures + 1
+            return None
         pause = RESTART.ceiling(child.failures)
-        if self._restarts:
-            child.due = time.monotonic() + pause
-            log.error("process.ended", process=child.number, pid=pid, code=code, again_in=pause)
+        child.due = time.monotonic() + pause
+        return pause
 
     def _close(self, child: ChildProcess) -> None:
         if child.control is not None:
@@ -215,7 +313,7 @@ class ProcessSupervisor:
 
     def _signal_all(self, number: signal.Signals) -> None:
         for child in self._children:
-            if child.pid and child.number:
+            if child.pid and child.number and child.restarts:
                 with suppress(ProcessLookupError):
                     os.kill(child.pid, number)
 
@@ -230,17 +328,21 @@ class ProcessSupervisor:
 
     def _wait_for(self, children: Sequence[ChildProcess]) -> None:
         """Wait until children have ended, and kill those that take too long."""
-        ends = time.monotonic() + self._drain + STOP_MARGIN
+        ends = time.monotonic() + self.drain + STOP_MARGIN
         while any(child.pid for child in children):
             left = ends - time.monotonic()
             if left <= 0:
                 for child in children:
                     if child.pid:
-                        log.error("process.killed", process=child.number, pid=child.pid)
-                        os.kill(child.pid, signal.SIGKILL)
+                        self._kill(child)
                 ends = float("inf")
             self._step(min(max(left, 0.0), STOP_MARGIN))
             self._reap()
+
+    @staticmethod
+    def _kill(child: ChildProcess) -> None:
+        log.error("process.killed", process=child.number, pid=child.pid)
+        os.kill(child.pid, signal.SIGKILL)
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:

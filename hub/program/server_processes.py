@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,13 +15,13 @@ import structlog
 from pydantic import SecretStr
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Finding, HeadgateError
+from engine.errors import Finding, HeadgateError, Invalid
 from engine.store.embedded.server import EmbeddedServer
-from hub.http.listener import bind
+from hub.auth.shared_counts import RequestCounts
+from hub.listen_address import LISTEN, METRICS, bind
 from hub.log import set_up_logging
 from hub.program.app import (
     ROLES,
-    log_start,
     run_process,
     run_reporting_errors,
     send_ready,
@@ -28,8 +29,15 @@ from hub.program.app import (
 )
 from hub.program.cells.cell_connection import ROLES as CELL_ROLES
 from hub.program.process_slot import ProcessSlot, count_processes
-from hub.program.process_supervisor import ChildProcess, ProcessSupervisor, share_loaded_modules
-from hub.settings.settings import Settings
+from hub.program.process_supervisor import (
+    ChildProcess,
+    ProcessSupervisor,
+    RunChild,
+    share_loaded_modules,
+)
+from hub.settings.database_urls import without_password
+from hub.settings.settings import Settings, with_sections
+from hub.settings.types import Section
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -46,8 +54,15 @@ _ROLES_OF_CELLS = Finding(
 )
 
 
-def serve(settings: Settings, roles: frozenset[str] = ROLES) -> int:
-    """Run until SIGTERM or SIGINT; return the exit code. Call from the main thread."""
+def serve(
+    settings: Settings,
+    roles: frozenset[str] = ROLES,
+    load: Callable[[], Settings] | None = None,
+) -> int:
+    """Run until SIGTERM or SIGINT; return the exit code. Call from the main thread.
+
+    load: reads the settings again, on SIGHUP; raises HeadgateError. None: they stay.
+    """
     if settings.cells.databases and roles != CELL_ROLES:
         print(f"headgate: {_ROLES_OF_CELLS}", file=sys.stderr)
         return 1
@@ -57,16 +72,22 @@ def serve(settings: Settings, roles: frozenset[str] = ROLES) -> int:
     set_up_logging(settings.log.style, level=settings.log.level, for_good=True, process=0)
     try:
         with ExitStack() as stack:
-            return _serve(settings, roles, count, stack)
+            return _serve(settings, roles, count, stack, load or (lambda: settings))
     except HeadgateError as error:
         print(f"headgate: {error}", file=sys.stderr)
         return 1
 
 
-def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitStack) -> int:
+def _serve(
+    settings: Settings,
+    roles: frozenset[str],
+    count: int,
+    stack: ExitStack,
+    load: Callable[[], Settings],
+) -> int:
     """Raises HeadgateError if an address cannot be used."""
+    first = settings
     slot, settings = _open_sockets(settings, roles, count, stack)
-    log_start(settings, roles, count=count)
     share_loaded_modules()
     supervisor = ProcessSupervisor(settings.engine.drain.total_seconds())
     with supervisor.handle_signals():
@@ -75,20 +96,44 @@ def _serve(settings: Settings, roles: frozenset[str], count: int, stack: ExitSta
             if not supervisor.start([database]):
                 return supervisor.code
             settings = _with_database(settings, database.message or "")
-        children = []
-        for number in range(1, count + 1):
-            of_this = roles if number == 1 else roles - SINGLE
-            run = partial(run_process, settings, of_this, replace(slot, number=number))
-            children.append(ChildProcess(number, run))
+
+        def processes(current: Settings) -> dict[int, RunChild]:
+            return {
+                number: partial(
+                    _run_child,
+                    current,
+                    roles if number == 1 else roles - SINGLE,
+                    replace(slot, number=number),
+                )
+                for number in range(1, count + 1)
+            }
+
+        def reload() -> dict[int, RunChild]:
+            nonlocal settings
+            settings = keep_fixed(load(), first, settings)
+            supervisor.drain = settings.engine.drain.total_seconds()
+            return processes(settings)
+
+        children = [ChildProcess(number, run) for number, run in processes(settings).items()]
         # The first one alone, because it upgrades the database and creates keys.
         if not (supervisor.start(children[:1]) and supervisor.start(children[1:])):
             return supervisor.code
         log.info("headgate.ready", url=children[0].message, roles=sorted(roles), processes=count)
-        supervisor.supervise()
+        supervisor.supervise(reload)
         log.info("headgate.stopping")
         for shared in (*slot.api, *slot.metrics):
             shared.close()
     return 0
+
+
+def _run_child(
+    settings: Settings,
+    roles: frozenset[str],
+    slot: ProcessSlot,
+    control: socket.socket,
+    replaces: bool,
+) -> int:
+    return run_process(settings, roles, replace(slot, replaces=replaces), control)
 
 
 def _open_sockets(
@@ -97,18 +142,79 @@ def _open_sockets(
     """The sockets that all processes share, and the settings with their port."""
     # Its name, which is in the sockets' paths, must be short.
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headgate-")))
-    slot = ProcessSlot(count=count, directory=directory)
+    counts = RequestCounts(locked=True) if "api" in roles else None
+    slot = ProcessSlot(count=count, directory=directory, counts=counts)
     if "api" in roles:
-        slot = replace(slot, api=bind(settings.server.listen, "[server] listen"))
+        slot = replace(slot, api=bind(settings.server.listen, LISTEN))
         host = settings.server.listen.rpartition(":")[0]
         listen = f"{host}:{slot.api[0].getsockname()[1]}"
         server = settings.server.model_copy(update={"listen": listen})
         settings = settings.model_copy(update={"server": server})
     if address := settings.metrics.address:
-        slot = replace(slot, metrics=bind(address, "[metrics] address"))
+        slot = replace(slot, metrics=bind(address, METRICS))
     for shared in (*slot.api, *slot.metrics):
         stack.callback(shared.close)
     return slot, settings
+
+
+def keep_fixed(changed: Settings, first: Settings, current: Settings) -> Settings:
+    """Changed settings, with those of the start that stay until the server ends: its addresses, the
+    number of its processes, and its database. Warns about those that differ. Raises Invalid if the
+    others are not allowed with them, such as `[auth] mode = "none"` at the address that stays.
+
+    first: as they were read at the start. current: with the address and database in use.
+    """
+    embedded = not (first.cells.databases or first.database.url.get_secret_value())
+    if embedded:
+        keeps_database = changed.database != first.database
+    else:
+        keeps_database = _database_in_use(changed) != _database_in_use(first)
+    needs_restart = [
+        name
+        for name, now, then in (
+            ("[server] listen", changed.server.listen, first.server.listen),
+            ("[server] processes", changed.server.processes, first.server.processes),
+            ("[metrics] address", changed.metrics.address, first.metrics.address),
+            ("[database]", keeps_database, False),
+            ("[cells]", not changed.cells.databases, not first.cells.databases),
+        )
+        if now != then
+    ]
+    if needs_restart:
+        log.warning(
+            "settings.need_restart", settings=needs_restart, remedy="Restart the server to use them"
+        )
+    kept = ("listen", "processes")
+    parts: dict[str, Section] = {
+        "server": changed.server.model_copy(
+            update={name: getattr(current.server, name) for name in kept}
+        ),
+        "metrics": changed.metrics.model_copy(update={"address": current.metrics.address}),
+    }
+    if "[cells]" in needs_restart:
+        parts["cells"] = current.cells
+    if embedded or keeps_database or "[cells]" in needs_restart:
+        parts["database"] = current.database
+    try:
+        return with_sections(changed, parts)
+    except Invalid as error:
+        kept_names = ", ".join(needs_restart)
+        raise Invalid(
+            [
+                replace(
+                    one, remedy=f"{one.remedy}; or restart the server, which keeps {kept_names}"
+                )
+                for one in error.findings
+            ]
+        ) from None
+
+
+def _database_in_use(settings: Settings) -> tuple[object, ...]:
+    """What all processes must have in common while they are replaced: the database, and the folder
+    of the keys. Another password of the same user is no other database."""
+    database = settings.database
+    urls = (database.url, database.pooler_url)
+    return (*map(without_password, urls), database.data_dir)
 
 
 def _with_database(settings: Settings, url: str) -> Settings:
@@ -116,11 +222,12 @@ def _with_database(settings: Settings, url: str) -> Settings:
     return settings.model_copy(update={"database": database})
 
 
-def _run_database(settings: Settings, count: int, control: socket.socket) -> int:
+def _run_database(settings: Settings, count: int, control: socket.socket, _replaces: bool) -> int:
     """Run the embedded database until the control socket is closed; return the exit code."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the other processes need it until they end
     set_up_logging(settings.log.style, level=settings.log.level, for_good=True, process=0)
-    connections = count * (settings.database.pool + MORE_CONNECTIONS) + RESERVED
+    # One process more, while another one replaces it.
+    connections = (count + 1) * (settings.database.pool + MORE_CONNECTIONS) + RESERVED
     return run_reporting_errors(_database(settings, connections, control))
 
 

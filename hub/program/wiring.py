@@ -42,6 +42,7 @@ from engine.work.observer.provider_endpoints import RequestRates
 from engine.work.purge import Ages
 from hub.auth.gatekeeper import RequestLimits
 from hub.auth.sessions import Sessions
+from hub.auth.shared_counts import RequestCounts
 from hub.http.outbound import tls_context
 from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment
@@ -75,8 +76,10 @@ def make_request_limits(
     return RequestLimits(
         by_address=server.requests_per_address,
         by_token=server.requests_per_token,
-        failures=slot.share(auth.failures),
+        unknown_ids=server.unknown_ids_per_user,
+        failures=auth.failures,
         lockout=auth.lockout.total_seconds(),
+        counts=slot.counts or RequestCounts(),
     )
 
 

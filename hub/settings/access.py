@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr, model_validator
 
+from hub.listen_address import host_and_port
 from hub.settings.types import (
     Bytes,
     Count,
@@ -21,7 +22,6 @@ from hub.settings.types import (
     Section,
     Texts,
     Url,
-    host_and_port,
     invalid,
     on_loopback,
 )

@@ -1,6 +1,8 @@
 """Checks of the URLs of databases in settings. Errors do not contain the URL, which can have a
 password."""
 
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
 from pydantic import SecretStr
 
 from engine.store.hosts import WRITABLE, hosts_of, target_of
@@ -19,6 +21,18 @@ def check_primary(url: SecretStr) -> SecretStr:
     return url
 
 
+def check_pooler(url: SecretStr) -> SecretStr:
+    """Raises an error of pydantic if it cannot be the URL of a pooler; "" is none."""
+    text = url.get_secret_value()
+    _check_hosts(text)
+    if len(hosts_of(text)) > 1:
+        raise invalid(
+            "has several hosts, and Headgate connects to one pooler",
+            "Name one address, behind which several poolers may take over",
+        )
+    return url
+
+
 def check_replicas(url: SecretStr) -> SecretStr:
     """Raises an error of pydantic if it cannot be the URL of replicas; "" is none."""
     text = url.get_secret_value()
@@ -28,6 +42,15 @@ def check_replicas(url: SecretStr) -> SecretStr:
             "has target_session_attrs, and Headgate chooses the replicas itself", "Leave it out"
         )
     return url
+
+
+def without_password(url: SecretStr) -> str:
+    """A valid URL without the password, which can stand before the hosts and in the query."""
+    parts = urlsplit(url.get_secret_value())
+    account, at, hosts = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    netloc = f"{account.partition(':')[0]}{at}{hosts}"
+    return parts._replace(netloc=netloc, query=urlencode(query)).geturl()
 
 
 def _check_hosts(url: str) -> None:

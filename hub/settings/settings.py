@@ -51,7 +51,7 @@ from hub.auth.roles import Role
 from hub.log import Style
 from hub.settings.access import OPEN_MODES, Auth, ServerSection
 from hub.settings.cells import CellDatabase, CellsSection
-from hub.settings.database_urls import check_primary, check_replicas
+from hub.settings.database_urls import check_pooler, check_primary, check_replicas
 from hub.settings.observer import ObserverSection
 from hub.settings.resource_types import ResourceTypes
 from hub.settings.sources import Layer, finding, merge, nest, read_environment, read_file
@@ -162,8 +162,21 @@ OPTIONS = {
 }
 
 
+def _beside_server(url: SecretStr, what: str, server: str, others: ValidationInfo) -> SecretStr:
+    """The URL of what stands beside the server of [database] url. Raises an error of pydantic if
+    there is no such server."""
+    named = others.data.get("url")  # None: it is invalid
+    if url.get_secret_value() and named is not None and not named.get_secret_value():
+        raise invalid(
+            f"names {what} of an embedded database, which has none",
+            f"Name the {server} in [database] url, or leave {others.field_name} empty",
+        )
+    return url
+
+
 class DatabaseSettings(Section):
     url: SecretStr = SecretStr("")
+    pooler_url: SecretStr = SecretStr("")
     read_url: SecretStr = SecretStr("")
     read_lag: Duration = timedelta(seconds=1)
     data_dir: Path = Path("./headgate-data")
@@ -176,17 +189,15 @@ class DatabaseSettings(Section):
     def _check_primary(cls, url: SecretStr) -> SecretStr:
         return check_primary(url)
 
+    @field_validator("pooler_url")
+    @classmethod
+    def _check_pooler(cls, url: SecretStr, others: ValidationInfo) -> SecretStr:
+        return _beside_server(check_pooler(url), "a pooler", "PostgreSQL server", others)
+
     @field_validator("read_url")
     @classmethod
     def _check_replicas(cls, url: SecretStr, others: ValidationInfo) -> SecretStr:
-        text = check_replicas(url).get_secret_value()
-        primary = others.data.get("url")  # None: it is invalid
-        if text and primary is not None and not primary.get_secret_value():
-            raise invalid(
-                "names replicas of an embedded database, which has none",
-                "Name the primary in [database] url, or leave read_url empty",
-            )
-        return url
+        return _beside_server(check_replicas(url), "replicas", "primary", others)
 
     @property
     def programs(self) -> Path | None:
@@ -195,15 +206,24 @@ class DatabaseSettings(Section):
 
 
 class LabelRuleSection(Section):
-    """Which resources have a label; see docs/how-to/run-at-scale.md. label: "": they have none."""
+    """Which resources have a label; see docs/how-to/run-at-scale.md. label: "": they have none.
+    on_request: only those for which the environment of the stack requests it."""
 
     label: LabelOrNone
     projects: Texts = ("*",)
     types: Texts = ()
     resources: Texts = ()
+    on_request: bool = False
+
+    @model_validator(mode="after")
+    def _check_request(self) -> Self:
+        if self.on_request and not self.label:
+            reason = "has no effect without a label: an environment requests it by its name"
+            raise invalid(reason, "Set label, or remove it", "on_request")
+        return self
 
     def as_rule(self) -> LabelRule:
-        return LabelRule(self.label, self.projects, self.types, self.resources)
+        return LabelRule(self.label, self.projects, self.types, self.resources, self.on_request)
 
 
 class EngineSettings(Section):
@@ -757,6 +777,16 @@ class Settings(Section):
         return self
 
 
+def with_sections(settings: Settings, sections: Mapping[str, Section]) -> Settings:
+    """Settings with other valid sections, by name. Raises Invalid if what sections require of each
+    other is not so."""
+    values = {name: getattr(settings, name) for name in Settings.model_fields}
+    try:
+        return Settings(**{**values, **sections})
+    except ValidationError as error:
+        raise _invalid(error, []) from None
+
+
 def load_settings(
     path: Path | None,
     overrides: Mapping[str, Any],
@@ -779,5 +809,9 @@ def load_settings(
     try:
         return Settings(**tree)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
-        raise errors.Invalid([finding(one, layers, Settings) for one in details]) from None
+        raise _invalid(error, layers) from None
+
+
+def _invalid(error: ValidationError, layers: Sequence[Layer]) -> errors.Invalid:
+    details = error.errors(include_url=False, include_input=False)
+    return errors.Invalid([finding(one, layers, Settings) for one in details])

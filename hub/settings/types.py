@@ -20,8 +20,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from engine.hooks.durations import format_duration, parse_duration
-from engine.plan.labels import LABEL_REMEDY, label_problem
+from engine.hot.environment.label_syntax import LABEL_REMEDY, label_problem
 from hub.auth.roles import Role
+from hub.listen_address import host_and_port, is_address
 
 #: The type of the errors that `invalid` makes.
 INVALID = "invalid_setting"
@@ -89,20 +90,10 @@ def _list(value: object) -> object:
     return value
 
 
-_PORT = re.compile(r"[0-9]{1,5}")
-
-
 def _listen(value: str) -> str:
-    host, port = host_and_port(value)
-    if not host or not _PORT.fullmatch(port) or int(port) > 65535:
+    if not is_address(value):
         raise invalid("must be HOST:PORT, such as 127.0.0.1:8004")
     return value
-
-
-def host_and_port(listen: str) -> tuple[str, str]:
-    """Split ``HOST:PORT`` or ``[HOST]:PORT``."""
-    host, _, port = listen.rpartition(":")
-    return host.removeprefix("[").removesuffix("]"), port
 
 
 def on_loopback(listen: str) -> bool:

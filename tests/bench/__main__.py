@@ -16,7 +16,7 @@ from typing import Any
 
 import uvloop
 
-from tests.bench import compare, figures, hot_path, machine
+from tests.bench import compare, figures, hot_path, machine, scale
 from tests.bench.capacity import capacity
 from tests.bench.change import change
 from tests.bench.channels import deliveries
@@ -30,6 +30,7 @@ from tests.bench.openstack import openstack
 from tests.bench.reads import reads
 from tests.bench.restarts import restarts
 from tests.bench.run import Run
+from tests.bench.scale import million_hooks, million_stacks, million_tree
 from tests.bench.server import ROOT, BenchPostgres, running_postgres
 from tests.bench.streams import streams
 from tests.bench.trees import trees
@@ -48,12 +49,15 @@ PARTS: Mapping[str, Callable[[Run], Awaitable[None]]] = {
     "restart": restarts,
     "observe": observe,
     "capacity": capacity,
+    "million-tree": million_tree,
+    "million-hooks": million_hooks,
+    "million-stacks": million_stacks,
     "language": language,
     "dashboard": graph,
     "openstack": openstack,
 }
 #: Parts of a run that names none. The others have documents of their own, see CONTRIBUTING.md.
-USUAL = tuple(name for name in PARTS if name not in ("capacity", "openstack"))
+USUAL = tuple(name for name in PARTS if name not in ("capacity", "openstack", *scale.PARTS))
 DEFAULT = ROOT / "build" / "bench.json"
 
 
@@ -69,7 +73,9 @@ def main(arguments: Sequence[str]) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all but capacity and openstack"
+        "parts",
+        nargs="*",
+        help=f"of {', '.join(PARTS)}; default: all but capacity, million-* and openstack",
     )
     parser.add_argument("--rounds", type=int, default=5, help="runs of each small size")
     parser.add_argument(

@@ -8,23 +8,52 @@ from tests.bench.saturation import Costs, Load, simulate
 
 Json = Any
 PART = "capacity"
+#: What is measured up to a million.
+MILLIONS = {
+    "million-tree": "a tree",
+    "million-hooks": "waiting hooks",
+    "million-stacks": "resources in many stacks",
+}
 ENGINE, API, SHOW = "engine, a resource", "API, a resource of a new stack", "API, show a stack"
 #: The simulated numbers of engines and of cells, and the cores of each database.
 ENGINES, CELLS, CORES = (10, 100, 1_000), (1, 4, 16, 64), 16
 
 
 def tables(document: Json) -> str:
-    """Raises KeyError if a figure of the part is missing."""
-    found, machine, part = figures_of(document), document["machine"], document["parts"][PART]
-    loads = [value for key in found if key.measure == "load" for value in found.runs(key)]
+    """Raises KeyError if a figure of the part `capacity` is missing."""
+    found = figures_of(document)
+    lines = [
+        *_origin(document, found, PART, "deliver"), "", *_engines(found), "", *_others(found), "",
+        *_simulated(document),
+    ]  # fmt: skip
+    if measured := [name for name in MILLIONS if name in document["parts"]]:
+        lines += [
+            "",
+            *_origin(document, found, *measured),
+            "",
+            *_scale(found),
+            "",
+            *_requests(found),
+        ]
+    return "\n".join(lines)
+
+
+def _origin(document: Json, found: Figures, name: str, *others: str) -> list[str]:
+    """Where and when a part was measured. others: parts of the same tables."""
+    machine, part = document["machine"], document["parts"][name]
+    loads = [
+        value
+        for key in found
+        if key.part in (name, *others) and key.measure == "load"
+        for value in found.runs(key)
+    ]
     text = (
         f"Measured on {part['date'][:10]} at commit `{part['commit']}`"
         f"{' with changes' if part['changed'] else ''}: {machine['cores']} cores of"
         f" {machine['processor']}, PostgreSQL {machine['postgresql']}, load"
         f" {significant(min(loads))} to {significant(max(loads))}. CPU time in microseconds."
     )
-    lines = textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False)
-    return "\n".join([*lines, "", *_engines(found), "", *_others(found), "", *_simulated(document)])
+    return textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
 def _numbers(found: Figures) -> list[int]:
@@ -69,6 +98,42 @@ def _others(found: Figures) -> list[str]:
         f"| an idle engine, of a core | {significant(idle, 2)} %"
         f" | {significant(database_idle / many, 2)} % | |"
     )
+    return rows
+
+
+def _scale(found: Figures) -> list[str]:
+    """What changes need: the CPU time and the bytes of one unit, by the size of the whole."""
+    rows = [
+        "| | size | rate | server | PostgreSQL | one core of PostgreSQL carries"
+        " | bytes of the database | the largest process |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for key in (one for one in found if one.part in MILLIONS and one.measure == "rate"):
+        server, database, grown, memory = (
+            found.value(key._replace(measure=measure))
+            for measure in ("server_cpu", "postgres_cpu", "bytes", "memory")
+        )
+        rows.append(
+            f"| {MILLIONS[key.part]}: {key.case} | {key.size:,} | {significant(found.value(key))}/s"
+            f" | {significant(server)} | {significant(database)} | {_per_second(database)}"
+            f" | {significant(grown)} | {significant(memory)} MB |"
+        )
+    return rows
+
+
+def _requests(found: Figures) -> list[str]:
+    """What a single request or a start takes, by what is stored."""
+    rows = ["| | stored | median | server | PostgreSQL |", "|---|--:|--:|--:|--:|"]
+    for key in (one for one in found if one.part in MILLIONS):
+        row = f"| {MILLIONS[key.part]}: {key.case} | {key.size:,} | {significant(found.value(key))}"
+        if key.measure == "seconds":
+            rows.append(f"{row} s | | |")
+        if key.measure == "median":
+            used = " | ".join(
+                significant(found.value(key._replace(measure=measure)))
+                for measure in ("server_cpu", "postgres_cpu")
+            )
+            rows.append(f"{row} ms | {used} |")
     return rows
 
 

@@ -167,6 +167,10 @@ class Client:
         async with Connection.open(url) as connection:
             yield cls(connection, project)
 
+    def of_project(self, project: str) -> "Client":
+        """A client of another project, over the same connection."""
+        return Client(self._connection, project)
+
     async def call(self, method: str, path: str, body: Json = None, *, expected: int) -> Json:
         status, document = await self._connection.call(method, f"{self.root}{path}", body)
         assert status == expected, f"{method} {path}: {status} {document}"

@@ -15,14 +15,14 @@ from typing import Any
 
 Json = Any
 #: Patterns of SQL routines, of stores with statements that every change executes, of the node
-#: machine, and of the loops of workers and dispatchers.
+#: machine, of the loops of workers and dispatchers, of their channels, and of reading templates.
 PATTERNS = (
     "engine/store/routines/[1-6]_*.sql",
     *(
         f"engine/store/{name}.py"
         for name in (
-            "audit/audit_log", "connection", "database", "hooks/deadlines", "hooks/hook_lists",
-            "hooks/locked_hooks", "hooks/step_modes", "projects/quotas",
+            "audit/audit_log", "connection", "database", "hooks/deadlines",
+            "hooks/hook_lists", "hooks/locked_hooks", "hooks/step_modes", "projects/quotas",
             "resources/current_resources", "resources/resource_rows", "stacks/events",
             "stacks/stack_lists", "stacks/stack_locks", "stacks/stack_rows", "stacks/templates",
             "traversals/advance", "traversals/end", "traversals/graphs", "traversals/start",
@@ -33,12 +33,20 @@ PATTERNS = (
         for name in (
             "hook_decisions", "nodes/claim_limits", "nodes/claim_pace", "nodes/hook_opening",
             "nodes/job", "nodes/lane_signal", "nodes/node_runner", "nodes/operation_call",
-            "nodes/prepare", "nodes/step_queue", "nodes/transition_encoder", "nodes/worker",
-            "timers",
+            "nodes/prepare", "nodes/runs", "nodes/step_queue", "nodes/transition_encoder",
+            "nodes/worker", "timers",
         )
     ),
     "engine/node/*.py",
-    *(f"channels/{name}.py" for name in ("delivery_queue", "dispatcher", "result_writer")),
+    "engine/service/hooks/answer_batches.py",
+    "engine/hot/syntax/*.py",
+    *(
+        f"channels/{name}.py"
+        for name in (
+            "amqp/publisher", "delivery_queue", "dispatcher", "result_writer", "webhook/client",
+            "webhook/sign",
+        )
+    ),
     *(
         f"channels/store/{name}.py"
         for name in ("claim", "deliveries", "delivery_results", "digests", "publish", "stream")

@@ -77,9 +77,14 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def processes_memory(pid: int) -> list[float]:
+    """MB of a process and of each of its children; memory that they share counts in parts."""
+    return [memory(pid), *map(memory, children(pid))]
+
+
 def process_tree_memory(pid: int) -> float:
     """MB of a process and its children; memory that they share counts once."""
-    return memory(pid) + sum(map(memory, children(pid)))
+    return sum(processes_memory(pid))
 
 
 def process_tree_cpu(pid: int) -> float:

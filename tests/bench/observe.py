@@ -79,7 +79,7 @@ select id, project, now() + random() * interval '1 day' from copied
 #: Hours of a day, and seconds of an hour.
 DAY_HOURS, HOUR_SECONDS = 24, 3_600
 #: Changes whose webhooks are measured, one after the other, of a stack with so many resources.
-EVENTS, EVENTS_OF = 50, 100
+EVENTS, EVENTS_OF = 100, 100
 HOLD = {"convergence": {"observe": {"every": "10h"}, "on_drift": "hold"}}
 TRANSACTION = "select pg_current_xact_id()::text::bigint"
 
@@ -104,13 +104,15 @@ class RunningProvider:
 
 
 async def observe(run: Run) -> None:
+    """Creates are measured at the sizes without the largest: each builds objects for a minute."""
     for size in (*run.sizes, *([run.largest] if run.largest else [])):
         for case, listed in (("by list", True), ("one request each", False)):
             await measure_observation(run, case, size, listed=listed)
+        await measure_schedule(run, size * SCHEDULED)
+    for size in run.sizes:
         for case, listed, build in CREATIONS:
             await measure_creation(run, case, size, listed=listed, build=build)
         await measure_waiting(run, size)
-        await measure_schedule(run, size * SCHEDULED)
     for case, listed in (("event to webhook, by list", True), ("event to webhook", False)):
         await measure_events(run, case, listed=listed)
 

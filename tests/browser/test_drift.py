@@ -132,6 +132,28 @@ async def test_observed_values_are_adopted_by_a_button(
     await expect(row.get_by_role("button", name="Adopt observed values")).to_have_count(0)
 
 
+async def test_a_value_that_was_removed_is_shown_and_cannot_be_adopted(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    await create(project, things, HOLD)
+    ann = await inbox_of(visit, project, "ann")
+    changed = await physical_id(project, "a")
+    del things.objects[changed]["size"]
+    await observed(project, "web")
+    row = card(ann.page, "a to repair drift")
+    text = "The resource has changed: the response has no value at $.size."
+    await expect(row.get_by_text(text)).to_be_visible()
+    await expect(row.locator("dl.changes")).to_contain_text("null → 1")
+    await expect(row.get_by_role("button", name="Adopt observed values")).to_have_count(0)
+    assert await ann.violations() == []
+    await row.get_by_role("button", name="Repair", exact=True).click()
+
+    async def is_repaired() -> bool:
+        return things.objects[changed].get("size") == 1
+
+    await eventually(is_repaired)
+
+
 async def test_drift_is_ignored_for_a_time(visit: Visit, project: Http, things: Things) -> None:
     await create(project, things, HOLD)
     ann = await inbox_of(visit, project, "ann")
@@ -179,7 +201,7 @@ async def test_the_plan_of_a_converge_is_shown_and_applied(
     visitor = await visit(project, viewport={"width": width, "height": 800})
     page = await visitor.open("stack", "web", stack_id)
     await expect_state(page, "a", "a, create, done, drift: changed")
-    drift = page.get_by_role("region", name="Drift")
+    drift = page.get_by_role("region", name="Drift", exact=True)
     await expect(drift.get_by_role("listitem")).to_have_text(["a drift: changed"])
     await drift.get_by_role("button", name="Show plan").click()
     dialog = page.get_by_role("dialog", name="Plan of a converge")
@@ -301,3 +323,100 @@ async def test_a_paused_endpoint_is_shown_with_its_time_and_reason(
     panel = page.get_by_role("complementary", name="a")
     await expect(panel.get_by_text("The state of the resource is not known")).to_be_visible()
     await expect(page.locator(".graph-drift:visible")).to_have_count(0)
+
+
+async def test_what_was_known_is_shown_while_the_state_is_unknown(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things, HOLD)
+    things.objects[await physical_id(project, "a")]["size"] = 5
+    await observed(project, "web")
+    things.faults = [503]
+    await observed(project, "web")
+    visitor = await visit(project)
+    page = await visitor.open("stack", "web", stack_id)
+    await expect_state(page, "a", "a, create, done, drift: changed, now unknown$")
+    drift = page.get_by_role("region", name="Drift", exact=True)
+    await expect(drift.get_by_role("listitem")).to_have_text(["a drift: changed, now unknown"])
+    await expect(drift.get_by_role("button", name="Show plan")).to_have_count(0)
+    await node(page, "a").click()
+    panel = page.get_by_role("complementary", name="a")
+    await expect(panel.get_by_text("The state of the resource is not known")).to_contain_text(
+        "Last observed"
+    )
+    known = panel.get_by_text("Last known: The resource has changed. First observed")
+    await expect(known).to_be_visible()
+    difference = panel.locator("dt", has_text="$.size").locator("+ dd")
+    await expect(difference).to_have_text("1 → 5")
+    assert await visitor.violations() == []
+
+
+async def test_the_panel_explains_drift_that_waits_and_offers_the_answers(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things, HOLD)
+    changed, gone = await physical_id(project, "a"), await physical_id(project, "b")
+    visitor = await visit(project, viewport={"width": 1280, "height": 800})
+    page = await visitor.open("stack", "web", stack_id)
+    waiting = page.get_by_role("region", name="Drift waiting for an answer")
+    await expect_state(page, "a", "a, create, done$")
+    await expect(waiting).to_have_count(0)
+    things.objects[changed]["size"] = 5
+    del things.objects[gone]
+    await observed(project, "web")
+    # The sentences of `why`, without a reload.
+    why = "a has differed from its recorded state for "
+    await expect(waiting.get_by_text(why)).to_contain_text(
+        re.compile(
+            r"it is changed \(\$\.size\)\. .* for the answer repair, adopt, ignore or reject"
+        )
+    )
+    await expect(waiting.get_by_text("b has differed")).to_contain_text("it is missing")
+    await expect(waiting.get_by_role("button", name="Repair")).to_have_count(2)
+    await expect(waiting.get_by_role("button", name="Adopt observed values")).to_have_count(1)
+    await expect(waiting.get_by_role("link")).to_have_text("Answer all 2 in the inbox")
+    # No change waits for an approval: the debugger would repair with its key for Continue.
+    await expect(page.get_by_role("region", name="Waiting for approval")).to_have_count(0)
+    await expect(page.get_by_text("No change in progress.")).to_be_visible()
+    assert await visitor.violations() == []
+    await waiting.get_by_role("link").click()
+    await expect(page.locator("article.hook")).to_have_count(2)
+    await page.go_back()
+
+    # The node has the difference and all answers.
+    await waiting.get_by_role("button", name="Answer…").first.click()
+    panel = page.get_by_role("complementary", name="a")
+    difference = panel.locator("dt", has_text="$.size").first.locator("+ dd")
+    await expect(difference).to_have_text("1 → 5")
+    answer = panel.get_by_role("region", name="Answer: a, to repair drift")
+    for button in ("Repair", "Adopt observed values", "Ignore for a time…", "Reject…"):
+        await expect(answer.get_by_role("button", name=button, exact=True)).to_be_visible()
+    assert await visitor.violations() == []
+    await answer.get_by_role("button", name="Reject…").click()
+    await answer.get_by_role("button", name="Reject", exact=True).click()
+    await expect(panel.get_by_role("heading", name="Waiting for approval: drift")).to_have_count(0)
+    await page.get_by_role("button", name="Close", exact=True).click()
+
+    await expect(waiting.get_by_text(why)).to_have_count(0)
+    await waiting.get_by_role("button", name="Repair").click()
+    await expect(waiting).to_have_count(0)
+
+    async def is_repaired() -> bool:
+        return any(one["size"] == 2 for one in things.objects.values())
+
+    await eventually(is_repaired)
+    assert things.objects[changed]["size"] == 5
+
+
+async def test_the_panel_has_the_states_that_could_not_be_observed(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    stack_id = await create(project, things, HOLD)
+    things.faults = [503]
+    await observed(project, "web")
+    visitor = await visit(project, viewport={"width": 1280, "height": 800})
+    page = await visitor.open("stack", "web", stack_id)
+    unknown = page.get_by_role("region", name="Unknown states").get_by_role("listitem")
+    await expect(unknown).to_contain_text(["The state of a, b could not be observed for "])
+    await expect(unknown).to_contain_text(["503. The next observation is at "])
+    assert await visitor.violations() == []

@@ -168,13 +168,14 @@ async def test_a_plan_is_grouped_and_two_versions_are_compared(visitor: Visitor)
             "replaced": [change("web", certain=False)],
             "updated": [],
             "deleted": [change("old")],
-            "unchanged": [change("a"), change("b", adopted=[value])],
+            "unchanged": [change("a"), change("b", adopted=[value]), change("c", certain=False)],
         },
         "stops": [], "out_of_date": [], "plan_digest": "d",
     }  # fmt: skip
     script = "(m, preview) => { const p = m.planOf(preview); return [p, m.summary(p)]; }"
     plan, summary = await visitor.module("editor/plan.js", script, preview)
-    assert summary == "1 deleted, 1 replaced, 5 added, 2 unchanged"
+    assert summary == "1 deleted, 1 replaced, 5 added, 1 may change, 2 unchanged"
+    assert [change["path"] for change in plan["groups"][-1]["resources"]] == ["c"]
     assert [change["path"] for change in plan["groups"][2]["resources"]] == [
         "pool", "pool/b", "pool/c", "pool-x", "z",
     ]  # fmt: skip

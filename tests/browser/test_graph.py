@@ -82,7 +82,7 @@ async def test_a_graph_is_drawn_labelled_and_usable_by_keyboard(visitor: Visitor
         "lb, create, waiting for dependencies",
         "bad, create, failed: no room",
         "net, cleanup, delete, waiting for dependencies",
-        "tree, create, parked; nested: 1 waiting for approval, 1 done",
+        "tree, create, waiting for its nested stack; nested: 1 waiting for approval, 1 done",
     ):
         await expect(page.get_by_role("button", name=name)).to_be_visible()
     assert await visitor.violations() == []
@@ -289,6 +289,20 @@ async def test_a_long_graph_opens_readable_at_the_node_that_waits(visitor: Visit
     await expect(zoom).not_to_contain_text("75%")
     first = page.get_by_role("button", name="step0, create, done")
     await expect(first).to_be_in_viewport(ratio=0.99)
+
+
+async def test_a_node_says_what_it_waits_for(visitor: Visitor) -> None:
+    script = """(m, waiting) => waiting.map(([phase, reason, nested_stack_id, hook]) =>
+        m.sentence({ nested_stack_id }, { state: "parked", phase, reason, hook }))"""
+    hook = {"point": "pre-create"}
+    waiting = [
+        ["pre", None, None, hook], ["execute", None, "s", None], ["execute", None, None, None],
+        ["execute", "its nested stack", None, None], ["execute", "it is away", None, None],
+    ]  # fmt: skip
+    assert await visitor.module("graph/labels.js", script, waiting) == [
+        "waiting for approval at pre-create", "waiting for its nested stack", "waiting",
+        "waiting for its nested stack", "waiting: it is away",
+    ]  # fmt: skip
 
 
 async def test_groups_are_named_by_the_pattern_of_their_names(visitor: Visitor) -> None:

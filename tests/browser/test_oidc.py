@@ -104,7 +104,7 @@ async def test_a_user_logs_in_to_the_command_line_with_the_code_of_the_terminal(
         await page.route(lambda url: "//127.0.0.1:" not in url, lambda route: route.abort())
         await page.goto(str(address))
         await fill_login_form(page, "id-of-bob")
-        heading = page.get_by_role("heading", name="Log in to the command line")
+        heading = page.get_by_role("heading", name="Sign in to the command line")
         await expect(heading).to_be_visible()
         visitor.wrong.clear()  # without the errors on the pages of the provider
         await expect(page.get_by_text("will act as bob in the project p")).to_be_visible()
@@ -112,7 +112,7 @@ async def test_a_user_logs_in_to_the_command_line_with_the_code_of_the_terminal(
         assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert await visitor.violations() == []
         code = page.get_by_label("Code that your terminal shows")
-        confirm = page.get_by_role("button", name="Log in the terminal")
+        confirm = page.get_by_role("button", name="Sign in the terminal")
         await code.fill("nothing")
         await confirm.click()
         await expect(code).to_have_accessible_description(re.compile("is not the code of a login"))
@@ -138,7 +138,7 @@ async def test_a_user_copies_the_code_for_a_terminal_on_another_machine(
         await sign_in(visitor, "id-of-bob")
         await page.goto(f"{visitor.url}/{address.query['page']}")
         await page.get_by_label("Code that your terminal shows").fill(user_code)
-        await page.get_by_role("button", name="Log in the terminal").click()
+        await page.get_by_role("button", name="Sign in the terminal").click()
         code = page.get_by_label("Code for the terminal")
         await expect(code).to_be_visible()
         assert await visitor.violations() == []

@@ -90,3 +90,27 @@ async def test_stacks_that_read_outputs_of_each_other_are_linked(
     await expect(page.get_by_role("heading", name="app", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Dependencies").click()
     await expect(reads.get_by_role("row").nth(1)).to_contain_text("has changed since it was read")
+
+
+async def test_a_plan_names_resources_that_an_unknown_value_may_replace(
+    visitor: Visitor, http: Http
+) -> None:
+    parameters = {"revision": {"type": "string", "default": "1"}}
+    triggers = {"replace_when": [{"get_attr": ["net", "output"]}]}
+    resources = {"net": resource("n${revision}"), "app": resource("x", lifecycle=triggers)}
+    own = {"heat_template_version": "2026-12-01", "parameters": parameters, "resources": resources}
+    # Without an environment: the form of the parameters writes its first section.
+    body = {"stack_name": "plan", "template": own}
+    code, response = await http.call("POST", "/stacks", body)
+    assert code == 201, response
+    stack = str(response["stack"]["id"])
+    await http.until_ended("plan")
+    page = await visitor.open("edit", "plan", stack)
+    await page.get_by_role("tab", name="Parameters").click()
+    await page.get_by_role("textbox", name="revision").fill("2", timeout=9000)
+    plan = page.get_by_role("region", name="Plan")
+    await expect(plan.get_by_role("status")).to_have_text("1 updated, 1 may change.")
+    uncertain = plan.get_by_role("region", name="Resources that may change")
+    await expect(uncertain).to_contain_text("app")
+    await expect(uncertain).to_contain_text("may be changed or replaced")
+    assert await visitor.violations() == []

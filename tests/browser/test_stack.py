@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Visitor
@@ -221,6 +222,33 @@ async def test_a_stack_is_stopped_resumed_and_deleted(visitor: Visitor, http: Ht
     await delete.press("Enter")
     deleted = page.get_by_role("alert").filter(has_text="was deleted by anonymous")
     await expect(deleted).to_be_visible()
+
+
+@pytest.mark.parametrize("progress", ["STOPPED", "FAILED"])
+async def test_the_buttons_continue_the_action_that_has_ended(
+    visitor: Visitor, progress: str
+) -> None:
+    """An update would not continue a suspend, but resume the resources that it changes."""
+    script = """(m, statuses) => statuses.map((stack_status) =>
+        m.actionsFor({ stack_status, root: null, id: "1" }).map(({ name, request }) =>
+            [name, request("/s")[0], Object.keys(request("/s")[2] ?? {}).join()]))"""
+    updated = ["CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT"]
+    continued = {
+        **{action: ["resume-change", "PATCH", ""] for action in updated},
+        "DELETE": ["delete", "DELETE", ""],
+        "CHECK": ["check", "POST", "check"],
+        "SUSPEND": ["suspend", "POST", "suspend"],
+        "RESUME": ["resume", "POST", "resume"],
+        "SNAPSHOT": ["snapshot", "POST", ""],
+    }
+    statuses = [f"{action}_{progress}" for action in continued]
+    shown = await visitor.module("stack/actions.js", script, statuses)
+    found = dict(zip(continued, shown, strict=True))
+    for action, button in continued.items():
+        assert button in found[action]
+    assert [one for one in found if continued["CREATE"] in found[one]] == updated
+    replaced = [action for action, buttons in found.items() if buttons[0][0] == "replace-failed"]
+    assert replaced == (["CHECK"] if progress == "FAILED" else [])
 
 
 async def test_a_stack_is_checked_suspended_and_restored(visitor: Visitor, http: Http) -> None:

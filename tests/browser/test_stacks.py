@@ -34,7 +34,7 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     page = await visitor.open("stacks")
     await expect(names(page)).to_have_text(["old", "bad", "web"])
     await expect(row(page, "web")).to_contain_text("Waiting for approval")
-    bar = row(page, "web").get_by_role("img", name=re.compile("1 parked.*, of 2"))
+    bar = row(page, "web").get_by_role("img", name=re.compile(r"\b1 waiting, (of|1).* 2 nodes"))
     await expect(bar).to_be_visible()
     await expect(row(page, "bad")).to_contain_text("Resource CREATE failed")
     for word, many in (
@@ -224,6 +224,12 @@ async def test_a_reader_sees_the_stacks_and_no_buttons(visit: Visit, token_serve
         ["Quotas of lists", "Requests to providers", "Your account"]
     )
     await expect(main.get_by_role("button")).to_have_count(0)
+
+
+async def test_progress_names_what_waits_in_the_words_of_the_graph(visitor: Visitor) -> None:
+    script = "(m, nodes) => m.progress(nodes).words"
+    words = await visitor.module("stacks/row.js", script, {"parked": 1, "waiting": 2, "done": 3})
+    assert words == "3 done, 1 waiting, 2 waiting for dependencies, of 6 nodes"
 
 
 async def test_rows_of_changed_deleted_and_new_stacks(visitor: Visitor) -> None:

@@ -33,6 +33,9 @@ def test_a_stack_is_created_listed_and_deleted(server: ServerProcess) -> None:
     assert "******" in output and "user:" not in output.replace("user:******", "")
     assert "answered" in headgate(server, "hook", "continue", "life:app", "--reason", "fine")
     assert headgate_json(server, "stack", "show", "life")["stack_status"] == "CREATE_COMPLETE"
+    shown = headgate(server, "stack", "show", "life")
+    (app,) = headgate_json(server, "stack", "show", "life")["outputs"]
+    assert app["output_value"] in shown and "user:" not in shown
     assert "life" in headgate(server, "stack", "list")
     assert "Stack CREATE completed successfully" in headgate(server, "events", "life")
     deleted = headgate_json(server, "stack", "delete", "life", "--yes", "--wait")
@@ -127,7 +130,7 @@ def test_an_update_with_files_environments_and_breakpoints(
 def test_graphs_and_types_are_shown(server: ServerProcess) -> None:
     headgate(server, "stack", "create", "seen-through", "-t", TEMPLATE, "--wait")
     lines = headgate(server, "graph", "seen-through").splitlines()
-    assert [line.split()[1] for line in lines] == ["CREATE", "secret", "app"]
+    assert [line.split()[1] for line in lines] == ["CREATE_COMPLETE", "secret", "app"]
     assert "label=" in headgate(server, "graph", "seen-through", "--dot")
     assert {node["state"] for node in headgate_json(server, "graph", "seen-through")["nodes"]} == {
         "done"

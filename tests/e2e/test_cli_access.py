@@ -104,7 +104,7 @@ def test_a_login_is_saved_and_used(token_server: ServerProcess, tmp_path: Path) 
     )
     assert "the server refused the token; nothing was saved" in error and not file.exists()
     printed, _ = run_command("login", server=token_server, typed=token, environment=mine)
-    assert f"Logged in to {token_server.url}, project web, as lin." in printed
+    assert f"Signed in to {token_server.url}, project web, as lin." in printed
     assert token.strip() not in printed and stat.S_IMODE(file.stat().st_mode) == 0o600
     who, _ = run_command("token", "whoami", "-o", "jsonpath={.name}", environment=mine)
     assert who == "lin\n"

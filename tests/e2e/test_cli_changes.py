@@ -178,7 +178,7 @@ class TestPartsAndMoves:
         listed = headgate_json(server, "resource", "list", "ill")
         real = {one["resource_name"]: one["physical_resource_id"] for one in listed}["a"]
         marked = headgate_json(
-            server, "resource", "mark-unhealthy", "ill", real, "--reason", "smells"
+            server, "resource", "mark-unhealthy", "ill", real, "--yes", "--reason", "smells"
         )
         assert marked["resource_name"] == "a"
         assert (marked["resource_status"], marked["resource_status_reason"]) == (
@@ -220,13 +220,13 @@ class TestUndo:
         headgate(server, *update, "--until-waiting", code=5)
         output = headgate(server, "stack", "cancel", "cut", "--no-rollback", "--wait", code=2)
         assert "--wait has no effect" in output
-        stack = headgate_json(server, "stack", "cancel", "cut", "--wait")
+        stack = headgate_json(server, "stack", "cancel", "cut", "--yes", "--wait")
         assert stack["stack_status"] == "ROLLBACK_COMPLETE"
         assert api.outputs("cut") == {"a": "1", "b": "1"}
         headgate(server, *update, "--until-waiting", code=5)
         stack = headgate_json(server, "stack", "cancel", "cut", "--no-rollback")
         assert stack["stack_status"] == "UPDATE_FAILED"
-        output = headgate(server, "stack", "cancel", "cut", code=1)
+        output = headgate(server, "stack", "cancel", "cut", "--yes", code=1)
         assert "when stack is UPDATE_FAILED is not supported" in output
 
     def test_a_create_can_be_cancelled_without_rollback_only(
@@ -236,8 +236,8 @@ class TestUndo:
         create = ("stack", "create", "fresh", *files.template(template_with(a="1")))
         environment = ("-e", files.file("gate.yaml", hook_options))
         headgate(server, *create, *environment, "--until-waiting", code=5)
-        output = headgate(server, "stack", "cancel", "fresh", code=1)
-        assert "when stack is CREATE_IN_PROGRESS" in output and "without rollback" in output
+        output = headgate(server, "stack", "cancel", "fresh", "--yes", code=1)
+        assert "when stack is CREATE_IN_PROGRESS" in output and "--no-rollback" in output
         assert "in progress" in headgate(server, "stack", "snapshot", "create", "fresh", code=1)
         assert "in progress" in headgate(server, "stack", "suspend", "fresh", code=1)
         stack = headgate_json(server, "stack", "stop", "fresh")
@@ -274,12 +274,14 @@ class TestUndo:
             "--wait",
         )
         assert "good" in headgate(server, "stack", "snapshot", "list", "snap")
-        back = headgate_json(server, "stack", "snapshot", "restore", "snap", "good", "--wait")
+        back = headgate_json(
+            server, "stack", "snapshot", "restore", "snap", "good", "--yes", "--wait"
+        )
         assert back["stack_status"] == "RESTORE_COMPLETE"
         assert api.outputs("snap") == {"a": "1"}
         result = headgate_json(server, "stack", "snapshot", "show", "snap", kept["id"][:8])
         assert set(result["data"]["template"]["resources"]) == {"a"}
-        output = headgate(server, "stack", "snapshot", "restore", "snap", "bad", code=1)
+        output = headgate(server, "stack", "snapshot", "restore", "snap", "bad", "--yes", code=1)
         assert "no snapshot" in output and "headgate stack snapshot list" in output
         headgate(server, *create, "--name", "good", "--wait")
         output = headgate(server, "stack", "snapshot", "delete", "snap", "good", "--yes", code=1)

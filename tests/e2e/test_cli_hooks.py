@@ -64,6 +64,30 @@ def test_an_answered_hook_is_found_by_the_beginning_of_its_id(
     assert "the first 4 or more characters" in refused
 
 
+def test_hooks_of_all_projects_are_listed(server: ServerProcess, chain: str) -> None:
+    create = ("stack", "create", "everywhere", "-t", chain, "--break-at", "b:pre-create")
+    for project in ("north", "south"):
+        headgate(server, *create, "--until-waiting", "--project", project, code=5)
+    selected = ("hook", "list", "--all-projects", "--at", "b")
+
+    def listed(*options: str) -> list[Any]:
+        """Without the hooks of other tests."""
+        found = headgate_json(server, *selected, *options)
+        return [one for one in found if one["stack_name"] == "everywhere"]
+
+    hooks = listed("--project", "south")
+    assert [(one["project"], one["stack_name"]) for one in hooks] == [
+        ("north", "everywhere"), ("south", "everywhere"),
+    ]  # fmt: skip
+    assert len(headgate_json(server, *selected, "--limit", "1")) == 1
+    table = headgate(server, *selected)
+    assert "PROJECT" in table and "north" in table and "south" in table
+    headgate(server, "hook", "continue", hooks[0]["id"], "--project", "north")
+    assert listed() == hooks[1:]
+    refused = headgate(server, *selected, "--stack", "x", code=2)
+    assert "use either --stack or --all-projects" in refused
+
+
 def test_a_stack_is_stepped_through(server: ServerProcess, chain: str) -> None:
     create = ("stack", "create", "steps", "-t", chain, "--break-at", "a:pre-create")
     headgate(server, *create, "--until-waiting", "--user", "ann", code=5)
@@ -270,7 +294,7 @@ def test_several_hooks_are_answered_with_one_confirmation(
     refused = headgate(server, *monitors, code=1)
     assert "mon_a" in refused and "nothing was changed: standard input is not" in refused
     with terminal(*monitors, "--reason", "checked", server=server) as user:
-        shown = user.read_until("Answer 2 hooks with continue? [y/N]")
+        shown = user.read_until("Continue 2 hooks? [y/N]")
         assert "mon_a" in shown and "mon_b" in shown and "other" not in shown
         user.type("n\n")
         user.wait(1)

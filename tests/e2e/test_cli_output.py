@@ -34,6 +34,14 @@ def screen(server: ServerProcess, *words: str, columns: int = 80, lines: int = 5
         return ESCAPES.sub("", user.wait()).splitlines()
 
 
+def test_a_dumb_terminal_has_its_own_width(server: ServerProcess, waiting: str) -> None:
+    dumb = {"TERM": "dumb"}
+    words = ("stack", "list")
+    with terminal(*words, server=server, columns=50, lines=500, environment=dumb) as user:
+        lines = user.wait().splitlines()
+    assert any(waiting[:8] in line for line in lines) and max(map(len, lines)) <= 50
+
+
 def test_tables_fit_a_terminal_of_80_columns(server: ServerProcess, waiting: str) -> None:
     for words in (
         ("hook", "list"),

@@ -35,7 +35,7 @@ def test_a_command_that_waits_in_a_pipe_prints_changes_to_standard_error(
         assert json.loads(line) == {"progress": {"message": message}}
         hints = [json.loads(waiting.stderr.readline())["progress"]["message"] for _ in range(3)]
         assert hints == [
-            "Who may answer: anyone",
+            "Who may answer: anyone in the project",
             "To see what changes: headgate hook show piped:app",
             "To approve it: headgate hook continue piped:app",
         ]

@@ -23,12 +23,34 @@ def test_a_delete_tells_what_is_lost_and_asks(server: ServerProcess) -> None:
         assert "  1 OS::Heat::RandomString\n  1 OS::Heat::TestResource\n" in shown
         assert "Delete the stack asked and its physical resources?" in shown
         user.type("\n")
-        assert "nothing was changed; use --yes" in user.wait(1)
+        answered = user.wait(1)
+        assert "nothing was changed" in answered and "--yes" not in answered
     assert headgate_json(server, "stack", "show", "asked")["stack_status"] == "CREATE_COMPLETE"
     with terminal("stack", "delete", stack["id"][:8], "--wait", server=server) as user:
         user.read_until("[y/N]")
         user.type("y\n")
         assert "DELETE_COMPLETE" in user.wait()
+
+
+def test_a_mark_and_a_restore_tell_what_is_lost_and_ask(server: ServerProcess) -> None:
+    headgate(server, "stack", "create", "marked", "-t", TEMPLATE, "--wait")
+    headgate(server, "stack", "snapshot", "create", "marked", "--name", "kept", "--wait")
+    (first, *_) = headgate_json(server, "resource", "list", "marked")
+    name = first["resource_name"]
+    with terminal("resource", "mark-unhealthy", "marked", name, server=server, columns=200) as user:
+        shown = user.read_until("[y/N]")
+        assert f"The next update of the stack replaces {name} ({first['resource_type']}," in shown
+        user.type("n\n")
+        assert "nothing was changed" in user.wait(1)
+    with terminal(
+        "stack", "snapshot", "restore", "marked", "kept", "--wait", server=server, columns=200
+    ) as user:
+        shown = user.read_until("[y/N]")
+        assert "Later changes are lost." in shown and "will be deleted" not in shown
+        user.type("y\n")
+        assert "RESTORE_COMPLETE" in user.wait()
+    listed = headgate_json(server, "resource", "list", "marked")
+    assert all(one["resource_status"] != "CHECK_FAILED" for one in listed)
 
 
 def test_a_question_ends_with_ctrl_c_and_changes_nothing(server: ServerProcess) -> None:
@@ -57,6 +79,10 @@ def test_other_deletes_ask_too(server: ServerProcess) -> None:
         ("stack", "delete", "unasked"),
         ("stack", "abandon", "unasked"),
         ("stack", "snapshot", "delete", "unasked", "saved"),
+        ("stack", "snapshot", "restore", "unasked", "saved"),
+        ("stack", "cancel", "unasked"),
+        ("stack", "converge", "unasked"),
+        ("resource", "mark-unhealthy", "unasked", "secret"),
     ],
     ids=" ".join,
 )

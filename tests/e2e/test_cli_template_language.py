@@ -28,6 +28,17 @@ resources:
     lifecycle: {replace_when: [{get_param: revision}]}
 outputs: {kept: {value: {get_attr: [kept, output]}}}
 """
+UNKNOWN_TRIGGER = """\
+heat_template_version: 2026-12-01
+parameters: {revision: {type: string, default: "1"}}
+resources:
+  net: {type: OS::Heat::TestResource, properties: {value: "n${revision}"}}
+  app:
+    type: OS::Heat::TestResource
+    properties: {value: x}
+    lifecycle: {replace_when: [{get_attr: [net, output]}]}
+  other: {type: OS::Heat::TestResource}
+"""
 IMPORT = """\
 heat_template_version: 2026-12-01
 parameters: {id: {type: string}}
@@ -77,6 +88,20 @@ def test_a_lifecycle_ignores_changes_and_replaces_for_others(
     assert after["rebuilt"] != before["rebuilt"]
     (output,) = headgate_json(server, "stack", "show", "cycle")["outputs"]
     assert output["output_value"] == "small"
+
+
+def test_a_dry_run_names_resources_that_an_unknown_value_may_replace(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    template = file(tmp_path, UNKNOWN_TRIGGER)
+    headgate(server, "stack", "create", "unknown", "-t", template, "--wait")
+    change = ("stack", "update", "unknown", "-t", template, "-P", "revision=2")
+    preview = headgate(server, *change, "--dry-run").splitlines()
+    assert "?   app  OS::Heat::TestResource  (may be changed or replaced)" in preview
+    assert "unknown: 1 updated, 1 may change, 1 unchanged" in preview
+    before = physical_id(server, "unknown", "app")
+    headgate(server, *change, "--wait")
+    assert physical_id(server, "unknown", "app") != before
 
 
 def test_a_template_imports_a_physical_resource(server: ServerProcess, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_watch_draws_a_live_tree_on_a_terminal(server: ServerProcess, tmp_path: 
     terminal = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": environ}
     with running_command("watch", "drawn", server=server, **terminal) as watching:
         os.close(theirs)
-        seen = read_until(ours, "waits at pre-create, 23:59:")
+        seen = read_until(ours, "waits at pre-create, 23h59m left")
         headgate(server, "hook", "continue", "drawn:secret")
         seen += read_until(ours, "1 of 2 nodes done")
         headgate(server, "hook", "continue", "drawn:app")

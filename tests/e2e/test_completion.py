@@ -54,6 +54,14 @@ def completed(line: str, url: str, **variables: str) -> list[str]:
     return [one.split("\t")[0] for one in done.stdout.splitlines() if one]
 
 
+def test_the_formats_of_a_result_are_completed() -> None:
+    found = completed("headgate stack list -o ", "http://127.0.0.1:1")
+    assert found == ["table", "wide", "json", "yaml", "name", "jsonpath="]
+    assert completed("headgate hook list --output j", "http://127.0.0.1:1") == [
+        "json", "jsonpath="
+    ]  # fmt: skip
+
+
 def until_completed(line: str, url: str) -> list[str]:
     """The candidates; a completion gives up after seconds, which a busy machine can need."""
     deadline = time.monotonic() + PATIENCE

@@ -197,7 +197,10 @@ THINGS_SECTIONS = (
             drift("db_a", 6), OBSERVE, "headgate stack converge web --only 'db*' --dry-run",
         ],
         "headgate stack converge web --rounds": [drift("queue", 7)],
-    }, names={"DIGEST": "0" * 64}),
+    }, names={
+        "DIGEST": "0" * 64, "converge web --wait": "converge web --yes --wait",
+        "--rounds 3": "--rounds 3 --yes",
+    }),
     Section(IMPORT_PAGE, "Import an object", before={"headgate stack from-resources": [
         *SERVE_HTTP,
         File("site.yaml", blocks(IMPORT_PAGE, "yaml")[0]),

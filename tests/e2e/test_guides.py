@@ -36,6 +36,7 @@ REPLACED: Mapping[str, str] = {
     "abandon web -o web.json": "abandon web -o web.json --yes",
     "stack delete first": "stack delete first --yes",
     "stack delete one": "stack delete one --yes",
+    "snapshot restore web before": "snapshot restore web before --yes",
     "rotate-token-key --revoke": "rotate-token-key --revoke --yes",
     " --url http://other.example:8004": "",
     "/tmp/": "",

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client_calls.command_line import TEMPLATE, CommandLineUser
+from tests.e2e.server_process import running_process
 from tests.support.client_settings import without_authentication
+from tests.support.http_things import thing
 from tests.support.openstack_shell import OpenstackShell
 from tests.support.program import PATIENCE, ServerProcess
+from tests.support.thing_process import thing_process
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "wait-for-a-signal"
 
@@ -43,7 +46,7 @@ def test_wait_ends_at_a_stopped_stack_with_the_way_to_resume(client: CommandLine
     )
     output = client.run("stack", "create", "-t", template, "-e", environment, "--wait",
                        "--poll", "1", "held", code=1)  # fmt: skip
-    assert "CREATE_FAILED  Stopped: app" in output and "update the stack to resume" in output
+    assert "CREATE_FAILED  Stopped: app" in output and "update the stack to continue" in output
     assert client.show("stack", "show", "held")["stack_status"] == "CREATE_STOPPED"
 
 
@@ -62,6 +65,38 @@ def test_a_stack_continues_after_signals_and_answers(client: CommandLineUser) ->
     addresses = client.show("stack", "output", "show", "web", "addresses")["output_value"]
     assert addresses == {"web-1": "10.0.0.11", "web-2": "10.0.0.12"}
     client.run("stack", "delete", "--yes", "--wait", "web")
+
+
+HTTP = """
+[resource_types.http]
+enabled = true
+allow = ["127.0.0.0/8"]
+"""
+
+
+def test_an_update_with_converge_repairs_what_was_changed_outside(tmp_path: Path) -> None:
+    with thing_process(tmp_path) as service, running_process(settings=HTTP) as server:
+        way = without_authentication(server.url, tmp_path.name)
+        with OpenstackShell(way.options, os.environ) as shell:
+            client = CommandLineUser(shell, tmp_path)
+            resources = {name: thing(service) for name in ("changed", "gone")}  # type: ignore[arg-type]
+            document = {"heat_template_version": "2018-08-31", "resources": resources}
+            template = client.file("t.json", json.dumps(document))
+            client.run("stack", "create", "-t", template, "--wait", "--poll", "1", "web")
+            before = {
+                name: client.show("stack", "resource", "show", "web", name)["physical_resource_id"]
+                for name in resources
+            }
+            with service.changing() as state:
+                state["objects"][before["changed"]]["size"] = 9
+                del state["objects"][before["gone"]]
+            update = ("stack", "update", "--existing", "--wait", "web")
+            client.run(*update)  # without it, nothing is observed
+            assert [one["size"] for one in service.objects.values()] == [9]
+            client.run(*update, "--converge")
+            assert [one["size"] for one in service.objects.values()] == [1, 1]
+            after = client.show("stack", "resource", "show", "web", "gone")["physical_resource_id"]
+            assert set(service.objects) == {before["changed"], after}
 
 
 NESTED = """

@@ -10,7 +10,13 @@ import aiohttp
 import asyncpg
 import pytest
 
-from engine.store.fault_points import DRIFT_POINTS, ROUND_POINTS
+from engine.store.fault_points import (
+    BUDGET_POINTS,
+    DRIFT_POINTS,
+    ENDPOINT_POINTS,
+    ROUND_POINTS,
+    UNREPAIRED_POINTS,
+)
 from tests.support.http_things import Things, serve_things, thing
 from tests.support.program import PATIENCE, Http, ServerProcess, eventually
 
@@ -18,6 +24,8 @@ SETTINGS = """
 [engine]
 lease = "1s"
 poll = "1s"
+[observer]
+requests_per_minute = 6000
 [resource_types.http]
 enabled = true
 allow = ["127.0.0.0/8"]
@@ -36,7 +44,7 @@ async def things() -> AsyncIterator[Things]:
         yield service
 
 
-@pytest.mark.parametrize("point", DRIFT_POINTS)
+@pytest.mark.parametrize("point", (*DRIFT_POINTS, *BUDGET_POINTS))
 async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
     database_url: str, tmp_path: Path, things: Things, point: str
 ) -> None:
@@ -120,6 +128,92 @@ async def test_a_death_between_rounds_of_a_converge_loses_and_doubles_none(
             assert things.requests["update"] == 2 and found["size"] == 1
             versions = (await http.stack_request("GET", "s", "/versions"))["traversals"]
             assert [one["action"] for one in versions] == ["UPDATE", "UPDATE", "CREATE"]
+    finally:
+        await conn.close()
+        await asyncio.to_thread(server.stop)
+
+
+@pytest.mark.parametrize("point", ENDPOINT_POINTS)
+@pytest.mark.parametrize("works", [False, True], ids=["fails", "works again"])
+async def test_a_death_when_an_endpoint_fails_or_works_again_leaves_it_observed(
+    database_url: str, tmp_path: Path, things: Things, point: str, works: bool
+) -> None:
+    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+    conn = await asyncpg.connect(database_url)
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        await asyncio.to_thread(server.start)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, server.url)
+            await http.create("s", {name: thing(things) for name in "ab"}, environment=POLICY)
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            things.faults = [503]
+            if works:
+                await conn.execute(DUE)
+                await eventually(lambda: conn.fetchval("select count(*) from provider_failure"))
+                things.faults = []
+            await asyncio.to_thread(server.stop)
+            await conn.execute("update provider_failure set until = now()")
+            await asyncio.to_thread(server.start, fault=f"{point}:1:kill")
+            await conn.execute(DUE)
+
+            async def is_dead() -> bool:
+                return not server.is_running
+
+            await eventually(is_dead)
+            del things.objects[(await lost(conn))]
+            things.faults = []
+            await asyncio.to_thread(server.start)
+            await conn.execute("update provider_failure set until = now()")
+            await conn.execute(DUE)
+
+            async def is_repaired() -> bool:
+                return bool((await http.stack("s"))["stack_status"] == "UPDATE_COMPLETE")
+
+            await eventually(is_repaired)
+            assert things.requests["create"] == 3 and len(things.objects) == 2
+            assert await conn.fetchval("select count(*) from provider_failure") == 0
+    finally:
+        await conn.close()
+        await asyncio.to_thread(server.stop)
+
+
+@pytest.mark.parametrize("point", UNREPAIRED_POINTS)
+async def test_a_death_when_drift_is_not_repaired_says_so_once(
+    database_url: str, tmp_path: Path, things: Things, point: str
+) -> None:
+    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+    conn = await asyncpg.connect(database_url)
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        await asyncio.to_thread(server.start)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, server.url)
+            things.objects["foreign"] = {"id": "foreign", "size": 1, "state": "ready"}
+            resources = {"a": {**thing(things), "external_id": "foreign"}}
+            await http.create("s", resources, environment=POLICY)
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            await asyncio.to_thread(server.stop)
+            del things.objects["foreign"]
+            await asyncio.to_thread(server.start, fault=f"{point}:1:kill")
+            await conn.execute(DUE)
+
+            async def is_dead() -> bool:
+                return not server.is_running
+
+            await eventually(is_dead)
+            await asyncio.to_thread(server.start)
+
+            async def is_observed() -> bool:
+                await conn.execute(DUE)
+                drift = await http.stack_request("GET", "s", "/drift")
+                return any(one["unrepaired"] for one in drift["resources"])
+
+            await eventually(is_observed)
+            history = await http.stack_request("GET", "s", "/history")
+            kinds = Counter(one["type"] for one in history["events"])
+            assert kinds["headgate.resource.drift.unrepaired"] == 1
+            assert kinds["headgate.resource.drift.detected"] == 1
     finally:
         await conn.close()
         await asyncio.to_thread(server.stop)

@@ -1,13 +1,16 @@
 """The processes of one `headgate serve`: one that is killed is replaced while the others work, and
 none survives the supervisor."""
 
+import asyncio
 import json
 import os
 import re
 import signal
 import socket
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +37,23 @@ def metrics_port() -> int:
     return free_port()
 
 
-@pytest.fixture
-def server(metrics_port: int) -> Iterator[ServerProcess]:
+@contextmanager
+def running_processes(settings: str) -> Iterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs as another account
-        settings = SETTINGS.format(port=metrics_port)
         process = ServerProcess(folder, settings=settings, processes=COUNT)
         process.start()
         try:
             yield process
         finally:
             process.stop()
+
+
+@pytest.fixture
+def server(metrics_port: int) -> Iterator[ServerProcess]:
+    with running_processes(SETTINGS.format(port=metrics_port)) as process:
+        yield process
 
 
 def entries(server: ServerProcess, event: str) -> list[dict[str, Any]]:
@@ -156,6 +164,33 @@ async def test_all_processes_stop_in_order_on_sigterm(server: ServerProcess) -> 
     assert not re.search(r'"level":"error"|Traceback|^headgate: ', server.log.read_text(), re.M)
 
 
+TOKENS = """
+[auth]
+mode = "tokens"
+failures = 7
+lockout = "1h"
+"""
+
+
+async def test_wrong_tokens_are_counted_for_all_processes_together() -> None:
+    wrong = {"Authorization": f"Bearer hgt_{'0' * 32}_wrong"}
+    with running_processes(TOKENS) as server:
+        before = await pids(server)
+
+        async def attempt(session: aiohttp.ClientSession) -> int:
+            url = f"{server.url}/v1/default/stacks"
+            async with session.get(url, headers=wrong) as response:
+                return response.status
+
+        async with new_session() as session:
+            attempts = await asyncio.gather(*(attempt(session) for _ in range(60)))
+            assert Counter(attempts) == {401: 7, 429: 53}
+            # A process that starts later knows the lockout.
+            os.kill(before[1], signal.SIGKILL)
+            await pids(server, COUNT + 1)
+            assert {await attempt(session) for _ in range(20)} == {429}
+
+
 def first_entry(server: ServerProcess) -> dict[str, Any]:
     with server.log.open() as lines:
         return dict(json.loads(next(lines)))
@@ -237,6 +272,168 @@ async def test_a_scrape_has_the_metrics_of_all_processes(
         await eventually(one_down)
     finally:
         os.kill(before[2], signal.SIGCONT)
+
+
+async def request_all_the_time(
+    url: str, statuses: Counter[int], stop: asyncio.Event, *, keep_alive: bool
+) -> None:
+    """Send requests one after the other until `stop` is set. A connection that was refused or
+    broken raises ClientError.
+
+    keep_alive: on one connection, which the server may close between two requests; clients repeat
+    a GET then. Otherwise, each has a connection of its own, and is not repeated.
+    """
+    connector = aiohttp.TCPConnector(force_close=not keep_alive)
+    method, path = ("GET", "/v1/p/stacks") if keep_alive else ("POST", "/v1/p/validate")
+    body = None if keep_alive else {"template": {"heat_template_version": "2021-04-16"}}
+    async with aiohttp.ClientSession(connector=connector) as session:
+        while not stop.is_set():
+            async with session.request(method, f"{url}{path}", json=body) as response:
+                statuses[response.status] += 1
+                await response.read()
+            await asyncio.sleep(0.01)
+
+
+def write_settings(server: ServerProcess, former: str, new: str) -> None:
+    text = server.config.read_text()
+    assert former in text
+    server.config.write_text(text.replace(former, new))
+
+
+async def until_logged(server: ServerProcess, event: str, count: int = 1) -> dict[str, Any]:
+    async def logged() -> list[dict[str, Any]] | None:
+        found = entries(server, event)
+        return found if len(found) >= count else None
+
+    found: list[dict[str, Any]] = await eventually(logged)
+    return found[-1]
+
+
+QUOTA = "[engine]\nlease = '2s'\npoll = '1s'\n[quotas]\nstacks_per_project = 1\n"
+
+
+async def test_processes_are_replaced_on_sighup_without_refusing_a_request() -> None:
+    """The new ones have the new settings, and a waiting hook and an operation under way go on."""
+    with running_processes(QUOTA) as server:
+        before = await pids(server)
+        statuses, stop = Counter[int](), asyncio.Event()
+        clients = [
+            asyncio.create_task(
+                request_all_the_time(server.url, statuses, stop, keep_alive=bool(number % 2))
+            )
+            for number in range(2)
+        ]
+        async with new_session() as session:
+            http = Http(session, server.url)
+            resources = {"a": resource(), "b": resource(depends_on="a")}
+            await http.create("s", resources, environment=HOOKS)
+            (hook,) = await http.waiting_hooks("s")
+            write_settings(server, "stacks_per_project = 1", "stacks_per_project = 2")
+            for count in (1, 2):
+                answered = statuses.total()
+                server.signal(signal.SIGHUP)
+                await until_logged(server, "settings.reloaded", count)
+                assert statuses.total() > answered
+            after = await pids(server, 3 * COUNT)
+            assert after.keys() == before.keys() and not {*after.values()} & {*before.values()}
+            await until_ended(*before.values())
+            await http.create("t", {"a": resource()})  # the quota was 1
+            assert (await http.signal(hook))[0] == 200
+            assert await http.until_ended("s") == await http.until_ended("t") == "CREATE_COMPLETE"
+        stop.set()
+        await asyncio.gather(*clients)
+        assert {*statuses} == {200}
+        assert entries(server, "process.ended") == entries(server, "process.restarted") == []
+        assert server.is_running
+
+
+@pytest.mark.parametrize(
+    ("former", "new", "event", "reason"),
+    [
+        ("per_project = 1", "per_projct = 1", "settings.not_reloaded", "per_projct"),
+        ("per_project = 1", "per_project = many", "settings.not_reloaded", "invalid TOML"),
+        ("[engine]", "[credentials]\nkey_file = '/dev/null/k'\n[engine]", "process.kept", "ready"),
+    ],
+    ids=["unknown", "no TOML", "no start"],
+)  # fmt: skip
+async def test_wrong_settings_keep_the_processes(
+    former: str, new: str, event: str, reason: str
+) -> None:
+    with running_processes(QUOTA) as server:
+        before = await pids(server)
+        write_settings(server, former, new)
+        server.signal(signal.SIGHUP)
+        assert reason in (await until_logged(server, event))["reason"]
+        assert all(map(is_running, before.values()))
+        assert entries(server, "settings.reloaded") == []
+        async with new_session() as session:
+            assert (await Http(session, server.url).call("GET", "/stacks"))[0] == 200
+        write_settings(server, new, former)
+        server.signal(signal.SIGHUP)
+        await until_logged(server, "settings.reloaded")
+        await until_ended(*before.values())
+
+
+async def test_an_external_database_stays_until_a_restart(
+    tmp_path: Path, database_url: str
+) -> None:
+    server = ServerProcess(tmp_path, database_url=database_url, processes=COUNT)
+    server.start()
+    try:
+        before = await pids(server)
+        async with new_session() as session:
+            http = Http(session, server.url)
+            await http.create("s", {"a": resource()})
+            write_settings(server, f'url = "{database_url}"', f'data_dir = "{tmp_path / "data"}"')
+            server.signal(signal.SIGHUP)
+            assert (await until_logged(server, "settings.reloaded"))["processes"] == COUNT
+            await until_ended(*before.values())
+            for _ in range(10):
+                assert (await http.stack("s"))["stack_name"] == "s"
+        assert entries(server, "settings.need_restart")[0]["settings"] == ["[database]"]
+        assert not (tmp_path / "data" / "postgres").exists()
+    finally:
+        server.stop()
+
+
+METRICS = '[metrics]\naddress = "{host}:{port}"\nneeds = "{needs}"\n'
+
+
+async def test_settings_that_are_not_allowed_at_the_addresses_of_the_start_keep_the_processes(
+    metrics_port: int,
+) -> None:
+    former = METRICS.format(host="0.0.0.0", port=metrics_port, needs="nothing")
+    with running_processes(former) as server:
+        before = await pids(server)
+        new = METRICS.format(host="127.0.0.1", port=metrics_port, needs="monitor")
+        write_settings(server, former, new)
+        server.signal(signal.SIGHUP)
+        reason = (await until_logged(server, "settings.not_reloaded"))["reason"]
+        assert "or restart the server, which keeps [metrics] address" in reason
+        assert entries(server, "process.replaced") == []
+        assert all(map(is_running, before.values()))
+
+
+async def test_settings_of_the_start_stay_and_are_named(server: ServerProcess) -> None:
+    await pids(server)
+    write_settings(server, f"127.0.0.1:{server.port}", "127.0.0.1:1")
+    write_settings(server, "data_dir", "pool = 3\ndata_dir")
+    server.signal(signal.SIGHUP)
+    warning = await until_logged(server, "settings.need_restart")
+    assert warning["settings"] == ["[server] listen", "[database]"]
+    await until_logged(server, "settings.reloaded")
+    async with new_session() as session:
+        assert (await Http(session, server.url).call("GET", "/stacks"))[0] == 200
+
+
+async def test_sigterm_ends_all_processes_while_they_are_replaced(server: ServerProcess) -> None:
+    before = await pids(server)
+    server.signal(signal.SIGHUP)
+    await until_logged(server, "process.replaced")
+    assert server.stop() == 0
+    every = [one["pid"] for one in entries(server, "process.ready")]
+    assert len(every) > COUNT
+    assert not any(map(is_running, {*every, *before.values()}))
 
 
 def test_a_wrong_setting_ends_the_server_before_it_is_ready() -> None:

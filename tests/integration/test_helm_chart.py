@@ -360,6 +360,10 @@ CONTRADICTIONS: dict[str, tuple[Json, str]] = {
     "metrics address": ({"config": {"metrics": {"address": ""}}}, "config.metrics.address is set by the chart."),
     "command": ({"config": {"resource_types": {"command": {"enabled": True}}}}, "The pods of the chart do not run as root"),
     "keystone password": ({"config": {"auth": {"keystone": {"password": "pw"}}}}, "config.auth.keystone.password has a secret, and everyone who can read the ConfigMap could read it. Remove it, put it into a Secret, and add {name: HEADGATE_AUTH__KEYSTONE__PASSWORD, secret: NAME, key: ENTRY} to secretEnv."),
+    "pooler": (
+        {"config": {"database": {"pooler_url": "postgresql://u:pw@h/d"}}},
+        "config.database.pooler_url has a secret",
+    ),
     "replica": (
         {"config": {"database": {"read_url": "postgresql://u:pw@h/d"}}},
         "config.database.read_url has a secret",

@@ -108,7 +108,7 @@ async def test_a_name_is_looked_up_in_the_region_of_each_stack(
 
 
 async def test_a_stack_keeps_its_region(
-    observing: Program, region: tuple[str, Proxy], project: Project
+    observing: Program, openstack: OpenStack, region: tuple[str, Proxy]
 ) -> None:
     name, proxy = region
     net = {"a": neutron("Net")}
@@ -116,21 +116,24 @@ async def test_a_stack_keeps_its_region(
     proxy.lines.clear()
     stack_id = (await observing.stack("s"))["id"]
     path = f"/stacks/s/{stack_id}"
-    status, refused = await observing.call("PUT", path, {"template": template(net)})
+    body = {"template": template(net), "environment": context(openstack.region)}
+    status, refused = await observing.call("PUT", path, body)
     assert status == 400
     text = str(refused)
     assert f"The stack has resources in the region {name}" in text
     assert "context.region_name" in text and "create another stack" in text
     assert proxy.lines == []
-    # An update of the stored environment keeps it.
-    await observing.update("s", template=template({**net, "b": neutron("Net")}))
-    assert await ended(observing) == "UPDATE_COMPLETE"
-    assert len(sent(proxy, "POST /v2.0/networks")) == 1
+    # An update that names none keeps it.
+    for method, more in (("PATCH", "b"), ("PUT", "c")):
+        await observing.update("s", method, template=template({**net, more: neutron("Net")}))
+        assert await ended(observing) == "UPDATE_COMPLETE"
+        assert len(sent(proxy, "POST /v2.0/networks")) == 1
     # Without resources, the region can change.
     await observing.update("s", template=template({}))
     assert await ended(observing) == "UPDATE_COMPLETE"
+    body = {"template": template(net), "environment": context(openstack.region)}
     proxy.lines.clear()
-    await observing.update("s", "PUT", template=template(net))
+    await observing.update("s", "PUT", **body)
     assert await ended(observing) == "UPDATE_COMPLETE"
     assert proxy.lines == []
     await delete(observing, "s")
@@ -172,3 +175,30 @@ async def test_creates_are_completed_by_lists_of_their_region(
     for stack in ("one", "s"):
         assert await observing.until_ended(stack) == "CREATE_COMPLETE"
         await delete(observing, stack)
+
+
+async def test_an_import_reads_in_the_region_that_it_names(
+    observing: Program, openstack: OpenStack, project: Project, region: tuple[str, Proxy]
+) -> None:
+    name, proxy = region
+    network = project.cloud.network.create_network(name="lan")
+    wanted = {"resources": [{"type": "OS::Neutron::Net", "id": network.id}]}
+    status, read = await observing.call("POST", "/import", wanted)
+    assert (status, read["findings"]) == (200, []) and proxy.lines == []
+    status, read = await observing.call("POST", "/import", {**wanted, **context(name)})
+    assert (status, read["findings"]) == (200, [])
+    assert sent(proxy, f"GET /v2.0/networks/{network.id}")
+    status, answer = await observing.call(
+        "POST", "/import", {**wanted, **context(openstack.region.lower())}
+    )
+    assert status == 400
+    found = answer["error"]["findings"][0]
+    assert found["place"] == "context.region_name"
+    assert f'Did you mean "{openstack.region}"?' in found["reason"]
+    body = {"stack_name": "s", "template": read["template"], "environment": context(name)}
+    status, answer = await observing.call("POST", "/stacks", body)
+    assert status == 201, answer
+    assert await ended(observing) == "CREATE_COMPLETE"
+    assert not sent(proxy, "POST")
+    await delete(observing, "s")
+    assert len(sent(proxy, "DELETE /v2.0/networks/")) == 1

@@ -1,10 +1,10 @@
 """Real and desired state as a Hypothesis state machine, on the real store and a real service.
 
-Objects of the service are deleted, changed and created again under another ID, the service fails
-and throttles, and the template changes, in any order. The observer looks whenever the machine says
-so, and its policy repairs. At the end nothing changes any more, and the observer looks until it is
-quiet: then the recorded, the desired and the real state agree, and objects that the stack does not
-own are as they were.
+Objects of the service are deleted, changed, lose a value and are created again under another ID,
+the service fails and throttles, and the template changes, in any order. The observer looks whenever
+the machine says so, and its policy repairs. At the end nothing changes any more, and the observer
+looks until it is quiet: then the recorded, the desired and the real state agree, and objects that
+the stack does not own are as they were.
 """
 
 import asyncio
@@ -36,6 +36,8 @@ EXAMPLES, STEPS = 30 * TIMES, 15
 #: More observations than any history here can need until nothing differs.
 ROUNDS = 6
 NAMES = "abcd"
+#: What happens in the examples, each at least a few times.
+OFTEN = ("deleted", "changed", "removed", "recreated", "observations")
 POLICY: Json = {
     "convergence": {"observe": {"every": "10m"}, "on_drift": "repair", "repairs_per_day": 1000}
 }
@@ -113,6 +115,12 @@ class ConvergenceMachine(RuleBasedStateMachine):
         if (one := self._owned(which)) is not None:
             del self.things.objects[one]
             self.counts["deleted"] += 1
+
+    @rule(which=st.integers(0, 9))
+    def remove_a_value(self, which: int) -> None:
+        if (one := self._owned(which)) is not None:
+            self.things.objects[one].pop("size", None)
+            self.counts["removed"] += 1
 
     @rule(which=st.integers(0, 9), size=st.integers(5, 9))
     def change_an_object(self, which: int, size: int) -> None:
@@ -247,4 +255,4 @@ def test_real_and_desired_state_agree_once_nothing_changes(
             runner.run(service.__aexit__(None, None, None))
     counts = ConvergenceMachine.counts
     print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
-    assert min(counts[one] for one in ("deleted", "changed", "recreated", "observations")) > 5
+    assert min(counts[one] for one in OFTEN) > 5

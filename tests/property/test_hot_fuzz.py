@@ -18,6 +18,7 @@ import yaml
 
 from engine.hot.yaql.evaluation import MAX_EXPRESSION_LENGTH
 from tests.property.language_fuzz import Chance, Yaql, evaluated, through
+from tests.support.cpu_limits import limit_cpu_time, seconds_of_calculations
 
 SECONDS = float(os.environ.get("HEADGATE_FUZZ", "0"))
 
@@ -66,13 +67,17 @@ def random_environment(chance: random.Random) -> None:
     through(json.dumps(Chance(chance).template()), json.dumps(environment))
 
 
-def expressions(tries: int, most_time: int = 2, most_memory: int = 1_000_000_000) -> None:
-    """Evaluate expressions, in a process that may use so much: seconds for each, bytes for all."""
+def expressions(tries: int, most_memory: int = 1_000_000_000) -> None:
+    """Evaluate expressions, in a process that may use so many bytes.
+
+    Each may use the CPU time of 200 reference calculations.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (most_memory, most_memory))
+    most_seconds = 0.0
     for number, chance in enumerate(chances(tries)):
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        end = int(used.ru_utime + used.ru_stime) + 1 + most_time
-        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+        if number % 50 == 0:
+            most_seconds = seconds_of_calculations(200)
+        limit_cpu_time(most_seconds)
         text = Yaql(chance).expression(chance.choice([2, 3, 4, 5]))
         print(number, text, flush=True)
         if len(text) <= MAX_EXPRESSION_LENGTH:

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.rate_limiter import RateLimiter
+from hub.auth.shared_counts import SharedCounts
+from hub.auth.shared_rate import SharedRate
 
 RATES = st.floats(0.1, 50)
 
@@ -65,3 +67,18 @@ def test_a_debt_blocks_until_it_is_paid(rate: float, charged: int) -> None:
     if wait is not None:
         assert wait == pytest.approx(max(charged + 1 - max(rate, 1.0), 0.0) / rate, abs=1e-6)
         assert limiter.remaining(10.0 + wait + 1e-6).get("a", 1) >= 1
+
+
+@given(RATES, st.lists(st.tuples(st.floats(0, 3), st.integers(0, 5)), max_size=40))
+def test_processes_that_share_counts_limit_as_one(
+    rate: float, events: list[tuple[float, int]]
+) -> None:
+    counts = SharedCounts(rows=8)
+    shared, one, now = SharedRate(rate, counts), RateLimiter[str](rate), 0.0
+    for gap, charged in events:
+        now += gap
+        assert shared.spend("a", now) == one.spend("a", now)
+        shared.charge("a", now, charged)
+        one.charge("a", now, charged)
+        assert shared.wait("a", now) == one.wait("a", now)
+    counts.close()

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from engine.hot.schema.properties import fill_defaults
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
 from engine.words import ResourceId
 from tools.type_observation import (
     ALONE,
@@ -43,6 +45,14 @@ class Listed(Unobserved):
         return {}
 
 
+class ListedPageByPage(Unobserved):
+    def observation_key(self, call: Call) -> str | None:
+        return "things" if call.physical_id else None
+
+    def observed_list(self, call: Call) -> ObservedList | None:
+        return None
+
+
 class Alone(Listed):
     def observation_key(self, call: Call) -> str | None:
         return str(call.resource_id)
@@ -50,8 +60,14 @@ class Alone(Listed):
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [(Unobserved, NOT), (Checked, BY_CHECK), (Listed, BY_LIST), (Alone, ALONE)],
-    ids=["unobserved", "checked", "listed", "alone"],
+    [
+        (Unobserved, NOT),
+        (Checked, BY_CHECK),
+        (Listed, BY_LIST),
+        (ListedPageByPage, BY_LIST),
+        (Alone, ALONE),
+    ],
+    ids=["unobserved", "checked", "listed", "listed page by page", "alone"],
 )
 def test_it_is_what_the_type_says(kind: type[ResourceType], expected: str) -> None:
     assert observation_of("Test::Thing", kind()) == expected
@@ -72,9 +88,10 @@ def test_types_with_a_description_of_their_own_are_observed() -> None:
     known = types()
     special = {*BY_PROPERTIES, *(name for name in known if name.startswith(EACH))}
     for name in special:
-        observe: Any = type(known[name]).observe
+        kind: Any = type(known[name])
         if observation_of(name, known[name]) != NOT:
-            assert observe is not ResourceType.observe, name
+            own = (kind.observe, kind.observed_list)
+            assert own != (ResourceType.observe, ResourceType.observed_list), name
 
 
 def test_no_built_in_type_is_observed_by_its_check() -> None:
@@ -87,3 +104,31 @@ def test_no_built_in_type_is_observed_by_its_check() -> None:
         for name in unobserved
         if name.startswith(("OS::Heat::", "AWS::AutoScaling::", "AWS::CloudFormation::"))
     } | {"AWS::EC2::InternetGateway"}
+
+
+def test_built_in_types_tell_which_paths_they_compare() -> None:
+    """Paths to ignore are checked with them; also with values that are not known yet."""
+    for name, one in types().items():
+        assert one.observed_paths(fill_defaults(one.schema, {})) is not None, name
+        unknown = dict.fromkeys(one.schema.properties)
+        if name not in ("Headgate::HTTP", "OS::Heat::Stack"):  # the paths are keys of a value
+            assert one.observed_paths(fill_defaults(one.schema, unknown)) is not None, name
+    port, address = types()["AWS::EC2::NetworkInterface"], {"SubnetId": "s", "GroupSet": None}
+    assert set(port.observed_paths(address) or ()) == {"SubnetId", "GroupSet"}
+
+
+@pytest.mark.parametrize(
+    ("name", "properties"),
+    [("Headgate::HTTP", {"compare": None}), ("OS::Heat::Stack", {"parameters": None})],
+)
+def test_paths_in_a_value_that_is_not_known_are_not_known(
+    name: str, properties: Mapping[str, Any]
+) -> None:
+    known = types()[name]
+    assert known.observed_paths(properties) is None
+    assert known.observed_paths({}) == []
+
+
+def test_types_without_an_observation_of_their_own_compare_nothing() -> None:
+    kinds = (Unobserved, Checked, Listed, ListedPageByPage)
+    assert [kind().observed_paths({}) for kind in kinds] == [(), (), None, None]

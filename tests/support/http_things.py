@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -20,6 +20,8 @@ class Things:
     """A real HTTP service with objects. requests: their number by kind. faults: the response to GET
     requests in place of the usual one: a status or a text. retry_after: this header of a status.
     fail_after: so many reads are answered before `faults`.
+    lists_nothing: lists have no objects, as those of a service that has just started.
+    listed_fields: the only fields that lists show.
     between_pages: objects
     to delete before the second page of a list. gate: lists wait for it. relapses: after so many
     updates, the object changes again."""
@@ -29,6 +31,8 @@ class Things:
         self.requests: Counter[str] = Counter()
         self.faults: list[int | str] = []
         self.retry_after, self.fail_after = "", 0
+        self.lists_nothing = False
+        self.listed_fields: Collection[str] | None = None
         self.between_pages: list[str] = []
         self.gate: asyncio.Event | None = None
         self.relapses = 0
@@ -76,7 +80,9 @@ class Things:
         if start:
             for deleted in self.between_pages:
                 self.objects.pop(deleted, None)
-        things = list(self.objects.values())
+        things = [] if self.lists_nothing else list(self.objects.values())
+        if (fields := self.listed_fields) is not None:
+            things = [{key: one[key] for key in one if key in fields} for one in things]
         following = f"/things?start={start + PAGE}" if start + PAGE < len(things) else None
         return web.json_response({"things": things[start : start + PAGE], "next": following})
 

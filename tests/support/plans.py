@@ -40,6 +40,8 @@ select p.proname as name, l.lanname as language, p.prosrc as body,
  order by 1
 """
 _PLANNED = re.compile(r"\s*(?:--[^\n]*\n\s*)*(?:select|with|insert|update|delete)\s", re.IGNORECASE)
+#: A comparison of a row's key in a condition of a plan.
+_KEY = re.compile(r"(?<![\w$])(?:id|hook_id) = ")
 #: Nodes between a limit and a scan that need no more rows than the limit.
 _PASSING = frozenset({"Limit", "LockRows", "Subquery Scan", "Nested Loop", "Result"})
 
@@ -120,3 +122,17 @@ def _full_scans(node: Json, tables: Collection[str], *, table: str, limited: boo
     limited = kind == "Limit" or (limited and kind in _PASSING)
     for inner in node.get("Plans", ()):
         yield from _full_scans(inner, tables, table=table, limited=limited)
+
+
+def keys_in_filters(document: Json, tables: Collection[str]) -> list[str]:
+    """The scans of tables that compare a key of a row with each row that they read, instead of
+    searching for it."""
+    return list(_keys_in_filters(document[0]["Plan"], tables))
+
+
+def _keys_in_filters(node: Json, tables: Collection[str]) -> Iterator[str]:
+    if node.get("Relation Name") in tables and _KEY.search(node.get("Filter", "")):
+        index = node.get("Index Name", node["Node Type"])
+        yield f"{node['Relation Name']} by {index}: {node['Filter']}"
+    for inner in node.get("Plans", ()):
+        yield from _keys_in_filters(inner, tables)

@@ -29,6 +29,7 @@ auth_type = any
 pool_mode = {mode}
 server_round_robin = {round_robin}
 logfile = {folder}/pgbouncer.log
+{settings}
 """
 
 
@@ -43,8 +44,11 @@ def _program() -> str:
 
 
 @asynccontextmanager
-async def pooled(database_url: str, mode: str, *, round_robin: bool = False) -> AsyncIterator[str]:
-    """The URL of the same database through a pooler with default settings, in this mode."""
+async def pooled(
+    database_url: str, mode: str, *, round_robin: bool = False, settings: str = ""
+) -> AsyncIterator[str]:
+    """The URL of the same database through a pooler in this mode, with default settings but for
+    these lines."""
     query = {name: values[0] for name, values in parse_qs(urlsplit(database_url).query).items()}
     name = urlsplit(database_url).path.removeprefix("/")
     owner = Path(query["host"]).stat()  # an account that may reach the server and is not root
@@ -60,6 +64,7 @@ async def pooled(database_url: str, mode: str, *, round_robin: bool = False) -> 
                 mode=mode,
                 folder=folder,
                 round_robin=int(round_robin),
+                settings=settings,
             )
         )
         os.chown(folder, owner.st_uid, owner.st_gid)

@@ -249,9 +249,9 @@ class ServerProcess:
         name = "-".join(("server", *roles, str(self.port)))
         self.log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
-        self._config = folder / f"{name}.toml"
+        self.config = folder / f"{name}.toml"
         database = f'url = "{database_url}"' if database_url else f'data_dir = "{folder / "data"}"'
-        self._config.write_text(
+        self.config.write_text(
             f'[server]\nlisten = "127.0.0.1:{self.port}"\nprocesses = {processes}\n'
             f"[database]\n{database}\n"
             f'[channels.webhook]\nallow = ["127.0.0.0/8"]\n{settings}'
@@ -285,7 +285,7 @@ class ServerProcess:
     def _launch(self, fault: str = "") -> subprocess.Popen[bytes] | ForkedProcess:
         if not (self._unforked or self._database_url):
             copy_cluster(self.folder / "data")
-        arguments = ["serve", "--config", str(self._config)]
+        arguments = ["serve", "--config", str(self.config)]
         for role in self.roles:
             arguments += ["--role", role]
         environment = os.environ | ({"HEADGATE_FAULT": fault} if fault else {})

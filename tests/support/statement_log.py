@@ -15,7 +15,7 @@ INTROSPECTION = ("typeinfo", "set_config('jit'")
 
 
 class StatementLog:
-    """Completed statements, without COPY.
+    """Completed statements. A COPY is two: asyncpg first asks for the types of the columns.
 
     by_request: statements with the ID of the request of the API that sent them.
     """
@@ -59,7 +59,11 @@ class StatementLog:
 @contextmanager
 def statement_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[StatementLog]:
     """Log the statements of connections that are opened within the block."""
-    log, make = StatementLog(), Connection.__init__
+    log, make, copy = StatementLog(), Connection.__init__, Connection.copy_records_to_table
+
+    async def record_copy(connection: Connection, table: str, **options: Any) -> Any:
+        log.entries += [(id(connection), f"columns of {table}"), (id(connection), f"copy {table}")]
+        return await copy(connection, table, **options)
 
     def record(connection: Connection, *args: Any, **options: Any) -> None:
         make(connection, *args, **options)
@@ -74,4 +78,5 @@ def statement_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[StatementLog]:
 
     with monkeypatch.context() as patch:
         patch.setattr(Connection, "__init__", record)
+        patch.setattr(Connection, "copy_records_to_table", record_copy)
         yield log

@@ -7,7 +7,7 @@ that engine/hot/evaluation/assertions.py evaluates.
 from dataclasses import dataclass
 from typing import Final
 
-from engine.errors import Findings, one_of
+from engine.errors import Findings, nearest, one_of
 from engine.hot.definition.model import ResourceAssertions
 from engine.hot.evaluation.assertions import Assertion
 from engine.hot.evaluation.evaluator import EvaluationScope, Evaluator
@@ -101,14 +101,16 @@ class AssertionReader:
             self._findings.add(place, reason, "Write a postcondition.")
 
     def _assertion(self, item: Json, place: str) -> Assertion | None:
-        if not isinstance(item, dict) or "assert" not in item:
-            self._findings.add(place, f"A {self.kind} must be a map with assert and message.", FORM)
-            return None
         keys = RULE_KEYS if self.kind == "rule" else KEYS
-        for key in item:
-            if key not in keys:
-                reason = f'"{key}" is not a valid keyword inside a {self.kind}'
-                self._findings.add(f"{place}.{key}", reason, one_of(str(key), keys, "Keys"))
+        unknown = [str(key) for key in item if key not in keys] if isinstance(item, dict) else []
+        for key in unknown:
+            reason = f'"{key}" is not a valid keyword inside a {self.kind}'
+            self._findings.add(f"{place}.{key}", reason, one_of(key, keys, "Keys"))
+        if not isinstance(item, dict) or "assert" not in item:
+            if not any(nearest(key, ("assert",)) for key in unknown):
+                reason = f"A {self.kind} must be a map with assert and message."
+                self._findings.add(place, reason, FORM)
+            return None
         message = self._message(item.get("message"), f"{place}.message")
         holds: bool | FunctionCall = True
         if applies := self._condition(item.get("when", True), f"{place}.when"):
@@ -126,12 +128,20 @@ class AssertionReader:
         self._findings.add(place, reason, "Write a precondition of a resource.")
 
     def _message(self, given: Json, place: str) -> str:
-        """The text, with secrets masked."""
+        """The text, with secrets masked. Faults are findings, also while the condition holds."""
+        outer, reads = self.evaluator.secret, set(self.evaluator.reads)
+        before = len(self._findings.all)
+        plain = self.evaluator.evaluate(given, place)
+        self.evaluator.secret = outer
+        self.evaluator.reads.clear()
+        self.evaluator.reads |= reads
+        if len(self._findings.all) > before or any(
+            call.name == REFUSED for call in iterate_calls(plain)
+        ):
+            return UNKNOWN_MESSAGE  # reported, or of a nested stack's parameter without a value yet
         text = self.masked.evaluate(given, place)
         if isinstance(text, str) and text and len(text) <= MAX_MESSAGE:
             return text
-        if any(call.name == REFUSED for call in iterate_calls(text)):
-            return UNKNOWN_MESSAGE  # it reads a parameter of a nested stack without a value yet
         self._findings.add(
             place,
             f"The message must be text of 1 to {MAX_MESSAGE} characters, known when the stack is "
@@ -145,7 +155,7 @@ class AssertionReader:
         true."""
         if isinstance(snippet, bool):
             return snippet
-        if isinstance(snippet, str):
+        if isinstance(snippet, str) and "${" not in snippet:
             return self._decide_condition(snippet, place)
         if isinstance(snippet, dict) and len(snippet) == 1:
             ((name, args),) = snippet.items()

@@ -95,12 +95,13 @@ class ConditionFilter:
         return TypeUse(body.name, body.type, place, f"{place}.{dialect.type}")
 
     def _warn_of_properties(self, body: ResourceBody, use: TypeUse, wrong: Findings) -> None:
-        """Warn of properties of a resource that the environment switches off."""
-        if body.type == SWITCHED_OFF:
-            return
+        """Warn of properties of a resource that the environment or the template switches off."""
         properties = self.conditions.version.dialect.properties
         reason = f"The environment maps {body.type} to {SWITCHED_OFF}: properties have no effect."
         remedy = "To have the resource, remove the type's entry in resource_registry."
+        if body.type == SWITCHED_OFF:
+            reason = f"{SWITCHED_OFF} creates nothing: properties have no effect."
+            remedy = "Remove them, or write the type of a resource."
         wrong.warn(f"{use.place}.{properties}", reason, remedy, "NoEffect")
 
     def _find(self, body: ResourceBody) -> ResolvedType | None:

@@ -127,7 +127,10 @@ def _read_items(body: ResourceBody, evaluator: ExtendedEvaluator) -> dict[str, J
         findings.add(place, reason, remedy)
         return None
     if evaluator.secret:
-        reason = '"for_each" must not come from a hidden parameter: readers see the keys.'
+        reason = (
+            '"for_each" must not come from a hidden parameter or a secret output:'
+            " readers see the keys."
+        )
         findings.add(place, reason, "Take the keys from another parameter.")
         return None
     if not isinstance(value, list | dict):

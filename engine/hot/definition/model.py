@@ -143,7 +143,8 @@ class StackDefinition:
     resources. imported: physical IDs by resource, to adopt where a resource is new. reusable: for
     the next definition of the stack. undecided: the types of resources whose condition reads a
     parameter without a value yet, by name. undecided_parameters: names of the parameters of their
-    nested stacks, by name of the resource.
+    nested stacks, by name of the resource. undecided_groups: the properties of those that are
+    groups, by name.
     """
 
     version: str
@@ -164,6 +165,7 @@ class StackDefinition:
     reusable: "ReusableResources | None" = field(default=None, repr=False, compare=False)
     undecided: Mapping[str, str] = field(default_factory=dict)
     undecided_parameters: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    undecided_groups: Mapping[str, Expression] = field(default_factory=dict)
 
     def shown_parameters(self) -> dict[str, str]:
         """Return the parameters as the Orchestration API shows them: text, hidden ones masked."""
@@ -178,11 +180,14 @@ class StackDefinition:
 class ContainedStack:
     """A definition inside a resource: of its nested stack or of its members.
 
-    given: names of the parameters that the resource provides. place(place inside): the place as
-    seen from the root stack. secret: all values may be secret.
+    resource: its name. given: names of the parameters that the resource provides. place(place
+    inside): the place as seen from the root stack. secret: all values may be secret. is_sample: of
+    members, of which there may be more.
     """
 
+    resource: str
     definition: StackDefinition
     given: Collection[str]
     place: Callable[[str], str]
     secret: bool = False
+    is_sample: bool = False

@@ -9,17 +9,19 @@ from dataclasses import replace
 from typing import Final
 
 from engine.errors import Findings, one_of
+from engine.hot.definition.condition_filter import SWITCHED_OFF
 from engine.hot.definition.resource_properties import evaluate_map
 from engine.hot.definition.selected_resources import SelectedResources
 from engine.hot.evaluation.evaluator import Evaluator
 from engine.hot.expressions.expression import REFUSED, Expression, is_static, iterate_calls
 from engine.hot.schema.properties import check_update_policy
 from engine.hot.schema.type_schema import TypeSchema
-from engine.hot.syntax.keyed_names import base_name
+from engine.hot.syntax.keyed_names import base_name, meant_name
 from engine.hot.template.template import ResourceBody, wrong_kind
 
 MUST_BE_KNOWN: Final = "This must be known when the stack is defined, but it reads a resource."
 PHYSICAL_ID_REMEDY: Final = "Write the physical ID of the resource."
+PUBLIC_SOURCE: Final = "Use a parameter that is not hidden, or an output that is not secret."
 POLICIES: Final = ("Delete", "Retain", "Snapshot")
 #: The policies as versions of a template may write them.
 WRITTEN: Final = {name: name for name in POLICIES}
@@ -64,14 +66,16 @@ def find_required(
     known = {**declared, **selected.expansion.bodies} if keyed else declared
     for name in body.depends_on:
         if name not in known and not selected.unreadable & {name, base_name(name)}:
+            meant = meant_name(name, keyed)
+            names = [*known, *sorted(selected.unreadable - known.keys())]
             findings.add(
                 place,
                 f'The specified reference "{name}" (in {body.name}) is incorrect.',
-                one_of(name, [*known, *sorted(selected.unreadable - known.keys())], "Resources"),
+                f"Did you mean '{meant}'?" if meant else one_of(name, names, "Resources"),
                 "InvalidTemplateReference",
             )
-    names = (one for name in body.depends_on for one in keyed.get(name, {name: name}).values())
-    return frozenset(name for name in names if name in selected.enabled)
+    found = (one for name in body.depends_on for one in keyed.get(name, {name: name}).values())
+    return frozenset(name for name in found if name in selected.enabled)
 
 
 def _with_names(body: ResourceBody, place: str, evaluator: Evaluator) -> ResourceBody:
@@ -92,8 +96,10 @@ def _with_names(body: ResourceBody, place: str, evaluator: Evaluator) -> Resourc
             findings.add(at, reason, "Use functions of parameters only.")
         names = []
     elif evaluator.secret:
-        reason = "must not come from a hidden parameter: readers can see dependencies"
-        findings.add(at, reason, "Use a parameter that is not hidden.")
+        reason = (
+            "must not come from a hidden parameter or a secret output: readers can see dependencies"
+        )
+        findings.add(at, reason, PUBLIC_SOURCE)
         names = []
     return replace(body, depends_on=tuple(names), computed_depends_on=None)
 
@@ -108,8 +114,10 @@ def read_external_id(body: ResourceBody, place: str, evaluator: Evaluator) -> st
     given = evaluator.evaluate(body.external_id, at)
     secret, evaluator.secret = evaluator.secret, outer
     if secret:
-        reason = "must not come from a hidden parameter: readers can see physical IDs"
-        findings.add(at, reason, PHYSICAL_ID_REMEDY)
+        reason = (
+            "must not come from a hidden parameter or a secret output: readers can see physical IDs"
+        )
+        findings.add(at, reason, f"{PHYSICAL_ID_REMEDY} {PUBLIC_SOURCE}")
         return None
     if isinstance(given, str) and given:
         return given
@@ -146,6 +154,9 @@ def read_deletion_policy(
             reason = '"Snapshot" deletion policy not supported'
             remedy = f"{schema.name} does not support snapshots; use Retain."
             findings.add(here, reason, remedy)
+        elif known == "Snapshot" and schema is not None and schema.name == SWITCHED_OFF:
+            reason = f"{SWITCHED_OFF} creates nothing: there is nothing to take a snapshot of."
+            findings.warn(here, reason, "Remove the policy.", "NoEffect")
         return known
     if is_reported(policy):
         return "Delete"

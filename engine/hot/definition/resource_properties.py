@@ -10,7 +10,7 @@ from engine.hot.evaluation.evaluator import EvaluationScope, Evaluator
 from engine.hot.evaluation.extended_evaluator import make_evaluator
 from engine.hot.expressions.expression import Expression, is_static
 from engine.hot.expressions.masking import contains_mask
-from engine.hot.language.misspelling import UNKNOWN_FUNCTION
+from engine.hot.language.misspelling import is_about_map
 from engine.hot.schema.properties import check_properties as check_known
 from engine.hot.schema.properties import mask_as_map, mask_hidden, use_current_names
 from engine.hot.schema.type_schema import TypeSchema, without_required
@@ -32,7 +32,10 @@ def evaluate_map(
     here, findings = f"{place}.{key}", evaluator.scope.findings
     if type(snippet) is not dict:
         reason = wrong_kind(evaluator.owner, key, "object")
-        findings.add(here, reason, "Write a map.")
+        remedy = "Write a map."
+        if evaluator.scope.version.extended and isinstance(snippet, str) and "${" in snippet:
+            remedy = "Write a map, or a function such as {get_param: NAME} or {get_local: NAME}."
+        findings.add(here, reason, remedy)
         return {}
     found = evaluator.evaluate_properties(snippet, here, names)
     if type(found) is list or isinstance(found, str | int | float):
@@ -175,11 +178,7 @@ def _evaluate_masked(
 
 def _with_meant_function(one: Finding, findings: Findings) -> Finding:
     """Return a finding about a map that was probably meant as a call, with that as remedy."""
-    remedies = (
-        warning.remedy
-        for warning in findings.warnings
-        if warning.code == UNKNOWN_FUNCTION and warning.place.rpartition(".")[0] == one.place
-    )
+    remedies = (each.remedy for each in findings.warnings if is_about_map(each, one.place))
     return replace(one, remedy=next(remedies, one.remedy))
 
 

@@ -88,6 +88,23 @@ class ResourceBuilder:
         self._check_cycles(defined)
         return defined
 
+    def read_undecided_groups(self) -> dict[str, Expression]:
+        """Return the properties of the groups whose condition reads an unknown value, by name.
+        Those with errors are left out: errors count only if the condition holds."""
+        found: dict[str, Expression] = {}
+        for name, one in self.selected.enabled.items():
+            is_group = one.schema is not None and one.schema.grouping is not None
+            if one.decided or not is_group or one.body.external_id is not None:
+                continue
+            scope = replace(self.scope, findings=Findings())
+            evaluator = make_evaluator(scope)
+            evaluator.owner, evaluator.each = name, one.body.each
+            place = one.body.place_in(self._dialect.resources)
+            properties, _ = self._read_properties(one.body, one.schema, place, evaluator)
+            if not scope.findings.all:
+                found[name] = properties
+        return found
+
     def _add_implicit(self, defined: dict[str, ResourceDefinition]) -> None:
         schemas = {name: one.schema for name, one in self.selected.enabled.items()}
         left = self.nesting.implicit_left

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition.assertions import check_rules
-from engine.hot.definition.imported_resources import define_imports, refuse_in_nested
+from engine.hot.definition.imported_resources import check_keys, define_imports, refuse_in_nested
 from engine.hot.definition.model import (
     ContainedStack,
     NestedStackDefinition,
@@ -62,11 +62,13 @@ from engine.hot.schema.parameters import (
     convert_parameters,
 )
 from engine.hot.schema.properties import check_resolved, fill_defaults
-from engine.hot.schema.type_schema import Constraint, TypeSchema
+from engine.hot.schema.type_schema import Constraint, TypeSchema, unknown_type_remedy
 from engine.hot.template.hook_declarations import HookDeclaration
-from engine.hot.template.template import Template, parse_template
+from engine.hot.template.template import USE_EXTENDED, Template, parse_template
 from engine.words import Json
 
+#: What to do about a type of members that does not exist.
+MAP_MEMBERS = "Map it to another type or a template in the environment's resource_registry."
 #: Default of `AWS::Region` in Heat. Templates accept only these regions; parameter_defaults of an
 #: environment can select another.
 REGION = "ap-southeast-1"
@@ -130,6 +132,10 @@ def _check_region(name: str, given: Json, findings: Findings) -> str:
         )
         return ""
 
+
+#: The remedy about a key that a resource has in Headgate's own versions, but a member's definition
+#: has not.
+IN_NESTED_TEMPLATE = "Write it in a nested template, and use the file as the type of the members."
 
 #: Pseudo parameters that a nested stack has values of its own for, once it exists.
 PER_STACK = frozenset({"OS::stack_id", "OS::stack_name", "AWS::StackId", "AWS::StackName"})
@@ -239,6 +245,7 @@ class _StackTree:
             template.mappings,
             self.budget,
             hidden=hidden,
+            refuses_references=version.extended,
         )
         conditions.decide_all()
         scope = self._scope(template, conditions, parameters, given.facade)
@@ -277,7 +284,12 @@ class _StackTree:
             hook_declarations=template.hook_declarations + environment.hook_declarations,
             schemas=parameters.schemas,
             # Hooks may have conditions in templates of any version.
-            decide=replace(conditions, version=VERSIONS[max(VERSIONS)], reported=True).decide,
+            decide=replace(
+                conditions,
+                version=VERSIONS[max(VERSIONS)],
+                reported=True,
+                refuses_references=False,
+            ).decide,
             nested=nested,
             contained=tuple(inside.found),
             warnings=findings.warnings,
@@ -286,6 +298,7 @@ class _StackTree:
             reusable=ReusableResources(template.version, builder.reusable),
             undecided=selected.undecided_types(),
             undecided_parameters=selected.undecided_parameters(),
+            undecided_groups=builder.read_undecided_groups(),
         )
 
     def _parameters(
@@ -375,6 +388,7 @@ class _StackTree:
         if self.nesting.path:
             refuse_in_nested(template, scope)
             return {}
+        check_keys(template, selected, scope)
         return define_imports(template, selected, scope)
 
 
@@ -446,7 +460,7 @@ class _ContainedStacks:
             else:
                 self._findings.warn_all(warned)
             self.found.append(
-                ContainedStack(found, given.parameters, partial(place_in_nested, place))
+                ContainedStack(name, found, given.parameters, partial(place_in_nested, place))
             )
             written = self.builder.selected.expansion.bodies[name].type
             one = NestedStackDefinition(
@@ -509,11 +523,21 @@ class _ContainedStacks:
                 masked = grouping.sample(shown) if isinstance(shown, dict) else None
                 known = [] if masked is None else _findings_of(partial(define, *masked))
                 wrong = [one if one in known else one.without_values() for one in wrong]
+            # The definition of a member cannot choose its version.
+            wrong = [
+                replace(one, remedy=IN_NESTED_TEMPLATE) if one.remedy == USE_EXTENDED else one
+                for one in wrong
+            ]
             add_member_findings(place, to_property_place, wrong, self._findings)
             return ""
         self.found.append(
             ContainedStack(
-                found, parameters, partial(place_of_member, place, to_property_place), secret
+                group.name,
+                found,
+                parameters,
+                partial(place_of_member, place, to_property_place),
+                secret,
+                is_sample=True,
             )
         )
         size = grouping.size(group.properties)
@@ -532,10 +556,11 @@ class _ContainedStacks:
                 found = None
             if found is None:
                 shown = "" if group.masked_properties is not None else f" ({name})"
+                remedy = unknown_type_remedy(name, self.tree.types) if shown else ""
                 self._findings.add(
                     place,
                     f"The Resource Type{shown} of its members could not be found.",
-                    "Map it to another type or a template in the environment's resource_registry.",
+                    f"{remedy} {MAP_MEMBERS}".strip(),
                 )
 
     def _input(

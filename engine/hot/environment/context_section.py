@@ -17,6 +17,21 @@ _OTHER_CLOUD: Final = frozenset(
 )
 
 
+def names_region(environment: Mapping[str, Json]) -> bool:
+    """Whether a valid environment document names a region."""
+    return REGION_NAME in environment.get(CONTEXT, {})
+
+
+def with_region(environment: Mapping[str, Json], region: str) -> dict[str, Json]:
+    """A valid environment document that names this region; "": none."""
+    section = {**environment.get(CONTEXT, {})}
+    section.pop(REGION_NAME, None)
+    if region:
+        section[REGION_NAME] = region
+    kept = {name: value for name, value in environment.items() if name != CONTEXT}
+    return {**kept, CONTEXT: section} if section else kept
+
+
 def read_context(section: Mapping[str, Json], findings: Findings) -> str:
     """The region of the stack, "" for none. Adds findings."""
     for name in section:

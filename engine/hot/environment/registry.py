@@ -5,7 +5,7 @@ all, and then alphabetical order applies, so that `OS::*` precedes `OS::Nova::Se
 lead to no type are skipped.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.hot.syntax.globs import matches_glob
@@ -93,11 +93,21 @@ class _Search:
         self.dead_ends.add(name)
 
 
+def find_label(labels: Sequence[tuple[str, str]], resource: str) -> str:
+    """The label of a resource; "": none. labels: by globs of names. The last one that matches
+    wins; the exact name takes precedence."""
+    exact = [label for pattern, label in labels if pattern == resource]
+    matching = exact or [label for pattern, label in labels if matches_glob(resource, pattern)]
+    return matching[-1] if matching else ""
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceRegistry:
     """mapped: entries for all resources, by name. by_resource: entries for one resource, by its
     exact name. removed: patterns that a null removed: the operator's entries in a user's registry,
     resource types in the operator's. restrictions: restricted actions by globs of resource names.
+    labels: requested labels of workers, by the same. requested_labels: place and label, also of
+    resources of nested stacks.
     operator: the operator's registry; None in the operator's own. stars: lengths of the prefixes in
     `mapped`.
     """
@@ -108,6 +118,12 @@ class ResourceRegistry:
     restrictions: tuple[tuple[str, frozenset[Restriction]], ...] = ()
     operator: "ResourceRegistry | None" = None
     stars: frozenset[int] = frozenset()
+    labels: tuple[tuple[str, str], ...] = ()
+    requested_labels: tuple[tuple[str, str], ...] = ()
+
+    def label_of(self, resource: str) -> str:
+        """The label of workers that the environment requests for a resource; "": none."""
+        return find_label(self.labels, resource)
 
     def restrictions_of(self, resource: str) -> frozenset[Restriction]:
         """Return the restricted actions of a resource, of all patterns that match its name."""

@@ -1,11 +1,12 @@
-"""Reads the `resource_registry` section of an environment: aliases, hooks and restricted
-actions.
+"""Reads the `resource_registry` section of an environment: aliases, hooks, restricted actions
+and labels of workers.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.errors import Findings, one_of
+from engine.hot.environment.label_syntax import LABEL_REMEDY, label_problem
 from engine.hot.environment.registry import (
     CIRCLE_REMEDY,
     CircularAlias,
@@ -18,6 +19,8 @@ from engine.words import Json, Restriction
 
 #: Keys of a resource's entry that are neither types nor resources of its nested stack.
 RESOURCE_KEYS = ("hooks", "restricted_actions")
+#: Its value is text, so that a resource of a nested stack can have this name, too.
+LABEL = "label"
 #: Clients resolve file names relative to it; the engine ignores it.
 BASE_URL = "base_url"
 RESOURCES = "resources"
@@ -46,6 +49,8 @@ def read_registry(
         tuple(reader.restrictions),
         operator,
         frozenset(len(name) - 1 for name in reader.mapped if name.endswith("*")),
+        tuple(reader.labels),
+        tuple(reader.requested_labels),
     )
     _refuse_cycles(registry, findings)
     return registry, reader.hook_declarations
@@ -70,6 +75,8 @@ class _RegistryReader:
     mapped: dict[str, RegistryEntry] = field(default_factory=dict)
     by_resource: dict[str, dict[str, RegistryEntry]] = field(default_factory=dict)
     restrictions: list[tuple[str, frozenset[Restriction]]] = field(default_factory=list)
+    labels: list[tuple[str, str]] = field(default_factory=list)
+    requested_labels: list[tuple[str, str]] = field(default_factory=list)
     hook_declarations: list[HookDeclaration] = field(default_factory=list)
 
     def is_valid(self, name: str, target: Json, place: str) -> bool:
@@ -121,6 +128,8 @@ class _RegistryReader:
                 )
             elif key == "restricted_actions":
                 self._add_restrictions(value, path, here)
+            elif key == LABEL and not isinstance(value, dict):
+                self._add_label(value, path, here)
             elif isinstance(value, dict):
                 below[key] = value
             elif value is not None:
@@ -137,6 +146,21 @@ class _RegistryReader:
         elif self.is_valid(name, target, place) and len(path) == 1:
             entry = RegistryEntry((RESOURCES, *path, name), target, self.of_operator)
             self.by_resource.setdefault(path[0], {})[name] = entry
+
+    def _add_label(self, label: Json, path: tuple[str, ...], place: str) -> None:
+        """Null and "": no label."""
+        if not isinstance(label, str | None):
+            reason = "This must be a label, which is text."
+            self.findings.add(place, reason, f"{LABEL_REMEDY}.")
+            return
+        if label and (problem := label_problem(label)):
+            subject = "" if problem.startswith('"') else "It "
+            self.findings.add(place, f"{subject}{problem}.", f"{LABEL_REMEDY}.")
+            return
+        if len(path) == 1:
+            self.labels.append((path[0], label or ""))
+        if label:
+            self.requested_labels.append((place, label))
 
     def _add_restrictions(self, given: Json, path: tuple[str, ...], place: str) -> None:
         if given is None:

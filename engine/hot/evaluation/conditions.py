@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from engine.errors import Findings, one_of
+from engine.errors import Findings, one_of, public
 from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.functions.data import CONTAINS
 from engine.hot.functions.function import (
+    QUOTE_NAMES,
     Function,
     FunctionError,
     InvalidForm,
@@ -20,6 +21,7 @@ from engine.hot.functions.function import (
     without_secrets,
 )
 from engine.hot.language.versions import UnavailableReason, Version, successor_remedy
+from engine.hot.syntax.references import REFERENCE
 from engine.hot.yaql.evaluation import evaluate_yaql
 from engine.words import Json
 
@@ -45,6 +47,7 @@ class Conditions:
     hidden: names of hidden parameters. secret: the condition under evaluation has read one.
     unreadable: faults of named conditions without a value; as in Heat, these are errors only where
     the condition is used. checking: all conditions are evaluated, used or not.
+    refuses_references: `${name}` in a text is a fault; otherwise, it is literal text.
     reported: the findings are complete; faults are raised. undecided: named conditions that depend
     on an unknown value. blocked: those that depend on one of `unreadable`. used_at: the resource
     whose condition is evaluated.
@@ -68,6 +71,7 @@ class Conditions:
     checking: bool = False
     reported: bool = False
     used_at: str = ""
+    refuses_references: bool = False
 
     def decide_all(self) -> None:
         """Evaluate all named conditions, and report faults."""
@@ -96,7 +100,10 @@ class Conditions:
         except UndecidedError:
             return None
         except FunctionError as wrong:
-            self.findings.add(place, wrong.reason, wrong.remedy)
+            inside = (
+                wrong.inside if isinstance(wrong, InvalidForm) and self.refuses_references else ""
+            )
+            self.findings.add(f"{place}{inside}", wrong.reason, wrong.remedy)
             return True
         finally:
             self.used_at = ""
@@ -126,6 +133,8 @@ class Conditions:
         if isinstance(condition, bool):
             return condition
         if isinstance(condition, str):
+            if condition not in self.named:
+                self._check_text(condition)
             return self._decide_named(condition)
         value = self._value(condition) if isinstance(condition, dict) else None
         if not isinstance(value, bool):
@@ -136,6 +145,8 @@ class Conditions:
     def _decide_definition(self, name: str) -> bool:
         """Evaluate the definition of a named condition, which is a boolean or a call."""
         definition = self.named[name]
+        if isinstance(definition, str):
+            self._check_text(definition)
         value = self._value(definition) if isinstance(definition, dict) else definition
         if not isinstance(value, bool):
             reason = f'The definition of condition "{name}" is invalid: {_text(value)}'
@@ -222,11 +233,31 @@ class Conditions:
         if isinstance(snippet, list):
             return [_evaluate_at(f"[{at}]", self._value, item) for at, item in enumerate(snippet)]
         if not isinstance(snippet, dict):
-            return snippet
+            return self._check_text(snippet) if isinstance(snippet, str) else snippet
         if len(snippet) == 1:
             ((name, args),) = snippet.items()
             return _evaluate_at(f".{name}", lambda args: self._call(name, args), args)
         return {key: _evaluate_at(f".{key}", self._value, item) for key, item in snippet.items()}
+
+    def _check_text(self, text: str) -> str:
+        """Return a text as it is compared. Raises InvalidForm for a text with references."""
+        if not self.refuses_references or "${" not in text:
+            return text
+        for found in REFERENCE.finditer(text):
+            if found[1] is not None:
+                reason = "References are not replaced in conditions."
+                raise InvalidForm(public(reason), public(self._explain_reference(found[1].strip())))
+        return text.replace("$${", "${")
+
+    def _explain_reference(self, text: str) -> str:
+        """Return what to write in place of a reference."""
+        name, *path = text.split(".")
+        if name == "each" and "each" not in self.parameters:
+            same = "A condition is the same for all resources of a for_each."
+            return f"{same} Leave the key out of the for_each instead."
+        if text in self.parameters or text in self.unknown or not path:
+            return f'Write {{get_param: {text}}}; for the text "${{" itself, write "$${{".'
+        return f"Write {{get_param: [{', '.join([name, *path])}]}}."
 
     def _call(self, name: str, args: Json) -> Json:
         """Evaluate a map with one key, which may be a call."""
@@ -256,7 +287,8 @@ class Conditions:
             raise UndecidedError(name)
         if not isinstance(name, str) or name not in self.parameters:
             near = one_of(str(name), [*self.parameters, *sorted(self.unknown)], "Parameters")
-            raise MissingParameter(f"The Parameter ({name}) was not provided.", near)
+            remedy = QUOTE_NAMES if isinstance(name, bool) else near
+            raise MissingParameter(f"The Parameter ({name}) was not provided.", remedy)
         self.secret = self.secret or name in self.hidden
         value = self.budget.count_value(self.parameters[name])
         return look_up_path(value, path, "") if path else value

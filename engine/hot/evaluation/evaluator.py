@@ -24,6 +24,7 @@ from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, size_of
 from engine.hot.functions.function import (
     OUTPUT_ERROR,
+    QUOTE_NAMES,
     DeferredFormError,
     Function,
     FunctionError,
@@ -44,6 +45,7 @@ from engine.hot.language.versions import (
     successor_remedy,
 )
 from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.keyed_names import meant_name
 from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_store
 from engine.words import Json
 
@@ -335,14 +337,20 @@ class Evaluator:
             if not isinstance(name, FunctionCall):
                 shown = quote_as_heat(name)
             off = isinstance(name, str) and name in self.scope.disabled
-            known = self.suggest(str(name), self.scope.known_resources(), "Resources")
-            remedy = "Its condition is false." if off else known
+            remedy = "Its condition is false." if off else self._suggest_resource(name)
             raise FunctionError(
                 f'The specified reference "{shown}" (in {self._referrer(place)}) is incorrect.',
                 remedy,
                 "InvalidTemplateReference",
             )
         self.reads.add(name)
+
+    def _suggest_resource(self, name: Json) -> str:
+        if isinstance(name, bool):
+            return QUOTE_NAMES
+        if isinstance(name, str) and (meant := meant_name(name, self.scope.keyed)) is not None:
+            return f"Did you mean '{meant}'?"
+        return self.suggest(str(name), self.scope.known_resources(), "Resources")
 
     def _referrer(self, place: str) -> str:
         """Return what refers to a resource, as Heat names it. place: of the function."""
@@ -552,11 +560,15 @@ Evaluator.stack_functions = STACK_FUNCTIONS
 def _parameter_path(args: Json) -> list[Json]:
     """Return the arguments of get_param: the name, and keys and indices of its value."""
     remedy = "Write the name of a parameter, or [NAME, KEY, ...]."
+    if args is False:
+        remedy = QUOTE_NAMES
     # An attribute, which is not known yet, cannot be the name.
     unknown = isinstance(args, FunctionCall) and args.name == StackFunction.GET_ATTR.value
     if args in (None, "", [], {}) or unknown:
         raise FunctionError('Function "get_param" must have arguments', remedy)
     parts = [args] if isinstance(args, str) else args
+    if isinstance(parts[0] if isinstance(parts, list) else parts, bool):
+        remedy = QUOTE_NAMES
     if not isinstance(parts, list):
         raise FunctionError('Argument to "get_param" must be string or list', remedy)
     if not isinstance(parts[0], str) or not parts[0]:

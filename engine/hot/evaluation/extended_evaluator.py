@@ -28,15 +28,21 @@ from engine.hot.functions.cost_budget import SIZE_PER_VALUE
 from engine.hot.functions.function import FunctionError
 from engine.hot.functions.text import join_parts
 from engine.hot.language.versions import StackFunction
+from engine.hot.syntax.keyed_names import quote_name
+from engine.hot.syntax.references import REFERENCE
 from engine.topological_order import find_cycle, sort_topologically
 from engine.words import Json
 
-#: `$${`, or `${` with a name and, unless it is missing, its end.
-REFERENCE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 INDEX: Final = re.compile("[0-9]{1,9}")
 LITERAL: Final = 'For the text "${" itself, write "$${".'
 #: Maximum characters of a reference. Each dot may end the name, so all beginnings are looked up.
 MAX_REFERENCE: Final = 1_000
+
+
+#: Words before the name of a parameter or a local that references do not have.
+SECTIONS: Final = frozenset(
+    {"local", "locals", "param", "params", "parameter", "parameters", "var"}
+)
 
 
 def make_evaluator(
@@ -128,9 +134,29 @@ class ExtendedEvaluator(Evaluator):
                 return name, parts[end:]
         known = [*scope.locals, *scope.known_parameters()]
         known += ["each.key", "each.value"] if self.each else []
-        near = self.suggest(parts[0] if len(parts) > 1 else text, known, "Names")
+        near = self._suggest_call(text) or self.suggest(
+            parts[0] if len(parts) > 1 else text, known, "Names"
+        )
         reason = f'"${{{text[:80]}}}" names neither a parameter nor a local.'
         raise FunctionError(public(reason), public(f"{near} {LITERAL}"))
+
+    def _suggest_call(self, text: str) -> str:
+        """Return what to write in place of a reference to a resource, or with the section of a
+        parameter or local; "" for another."""
+        scope, parts = self.scope, text.split(".")
+        rest = ".".join(parts[1:])
+        if parts[0] in SECTIONS and (rest in scope.locals or rest in scope.parameter_names):
+            return f'Write "${{{rest}}}".'
+        for end in range(len(parts), 0, -1):
+            name = ".".join(parts[:end])
+            if name in scope.types or name in scope.keyed or name in scope.disabled:
+                if end < len(parts) and (keyed := scope.keyed.get(name, {}).get(parts[end])):
+                    name, end = keyed, end + 1
+                if not parts[end:]:
+                    return f"Write {{get_resource: {quote_name(name)}}}."
+                path = ", ".join([quote_name(name), *parts[end:]])
+                return f"Write {{get_attr: [{path}]}}."
+        return ""
 
     def _each_value(self, text: str, path: list[str]) -> Expression:
         if self.each is None:
@@ -206,9 +232,15 @@ class ExtendedEvaluator(Evaluator):
             form = '"stack_output" takes [stack, output, key or index, ...].'
             raise FunctionError(public(form), public("Write for example [network, subnet_id]."))
         if self.secret:
-            reason = "The names must not come from a hidden parameter: readers see dependencies."
-            raise FunctionError(public(reason), public("Use a parameter that is not hidden."))
+            reason = (
+                "The names must not come from a hidden parameter or a secret output:"
+                " readers see dependencies."
+            )
+            raise FunctionError(public(reason), public("Use names that are not secret."))
         stack, output, *path = map(str, parts)
+        if stack == self.scope.parameters.get("OS::stack_name"):
+            reason = "A stack cannot read its own outputs."
+            raise FunctionError(public(reason), public("Read the resource with get_attr."))
         found = self.scope.stack_outputs.find(OutputName(stack, output))
         if found is None:
             return self.defer(REFUSED, None)  # evaluated again with its value

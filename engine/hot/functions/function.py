@@ -44,6 +44,8 @@ def quote_as_heat(value: Json) -> str:
     return beginning_of(in_heat_notation(value))
 
 
+#: The remedy about a boolean in place of a name.
+QUOTE_NAMES = "Put the name in quotes: YAML reads on, off, yes, no, true and false as booleans."
 #: Code of warnings about outputs that have an error instead of a value.
 OUTPUT_ERROR = "OutputError"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
+from engine.errors import Finding
 from engine.hot.functions.function import Function, FunctionError
 from engine.hot.language.dialect import HOT
 from engine.hot.language.versions import VERSIONS, StackFunction, Version
@@ -11,6 +12,8 @@ from engine.words import Json
 
 #: Keys that are longer are not compared: no function has a name as long.
 MAX_LENGTH: Final = 24
+#: Shorter words are ordinary keys: they are not compared with functions such as `if`.
+MIN_WORD: Final = 4
 #: The code of the warning about such data.
 UNKNOWN_FUNCTION: Final = "UnknownFunction"
 
@@ -26,12 +29,26 @@ def explain_unknown_function(name: str, args: Json, version: Version) -> tuple[s
     if (since := _first_versions().get(name)) is not None and since > version.date:
         if "_" not in name and (VERSIONS[since].extended or not _fits(name, args)):
             return None  # "length" and other words are keys of ordinary data
-        reason = f'"{name}" is data here: this version does not have the function.'
+        reason = f"{_is_data(name)}this version does not have the function."
         return reason, f"Use heat_template_version {since} or later."
     near = _nearest(name, version.date)
+    if near is None and version.extended and len(name) >= MIN_WORD:
+        near = _nearest_word(name, version.date)
+        near = near if near is not None and _fits(near, args) else None
     if near is None:
         return None
-    return f'"{name}" is data here: there is no such function.', f'Did you mean "{near}"?'
+    return f"{_is_data(name)}there is no such function.", f'Did you mean "{near}"?'
+
+
+def is_about_map(warning: Finding, place: str) -> bool:
+    """Return whether a warning is about the only key of the map at this place. A key may have
+    dots."""
+    key = warning.place.removeprefix(f"{place}.")
+    return warning.code == UNKNOWN_FUNCTION and warning.reason.startswith(_is_data(key))
+
+
+def _is_data(name: str) -> str:
+    return f'"{name}" is data here: '
 
 
 @lru_cache(maxsize=1)
@@ -59,17 +76,28 @@ def _fits(name: str, args: Json) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _spellings(date: str) -> Mapping[str, str]:
-    """The functions by all texts that lack one letter of their name, and by the names."""
-    names = [name for name in VERSIONS[date].callable_functions() if "_" in name]
+def _spellings(date: str, *, words: bool) -> Mapping[str, str]:
+    """The functions by all texts that lack one letter of their name, and by the names. words: those
+    without an underscore in place of the others."""
+    names = [name for name in VERSIONS[date].callable_functions() if ("_" in name) != words]
+    names = [name for name in names if len(name) >= MIN_WORD]
     found = {less: name for name in names for less in _less_one(name)}
     return found | {name: name for name in names}
 
 
 @lru_cache(maxsize=1024)
+def _nearest_word(name: str, date: str) -> str | None:
+    """As `_nearest`, of the functions without an underscore."""
+    return _find_spelling(name.lower(), _spellings(date, words=True))
+
+
+@lru_cache(maxsize=1024)
 def _nearest(name: str, date: str) -> str | None:
     """The function whose name differs by one letter: more, less, another, or two exchanged."""
-    spellings, plain = _spellings(date), name.lower().replace("-", "_")
+    return _find_spelling(name.lower().replace("-", "_"), _spellings(date, words=False))
+
+
+def _find_spelling(plain: str, spellings: Mapping[str, str]) -> str | None:
     if (near := spellings.get(plain)) is not None:
         return near
     return next((spellings[one] for one in _less_one(plain) if one in spellings), None)

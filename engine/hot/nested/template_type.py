@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
+from engine.hot.environment.context_section import CONTEXT
 from engine.hot.environment.environment import Environment, parse_environment
-from engine.hot.environment.registry import RegistryEntry, ResourceRegistry
-from engine.hot.environment.registry_section import RESOURCE_KEYS, RESOURCES
+from engine.hot.environment.registry import RegistryEntry, ResourceRegistry, find_label
+from engine.hot.environment.registry_section import LABEL, RESOURCE_KEYS, RESOURCES
 from engine.hot.expressions.expression import Expression, is_static
 from engine.hot.schema.parameters import ParameterKind, ParameterSchema, item_to_text
 from engine.hot.schema.properties import EMPTY_VALUES
@@ -36,7 +37,7 @@ STACK_ID = "OS::stack_id"
 #: Functions that read an attribute, with the separator in their text form.
 ATTRIBUTE_FUNCTIONS = {"get_attr": None, "Fn::GetAtt": "."}
 #: Environment sections that nested stacks inherit unchanged.
-INHERITED_SECTIONS = ("parameter_defaults", "event_sinks", "encrypted_param_names")
+INHERITED_SECTIONS = ("parameter_defaults", "event_sinks", "encrypted_param_names", CONTEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class NestedSettings:
         return bool(self.resources or self.hooks)
 
 
+#: The glob of all resources of a nested stack.
+ALL: Final = "*"
 NO_SETTINGS: Final = NestedSettings({}, [])
 
 
@@ -210,8 +213,11 @@ def settings_inside(parent: Mapping[str, Json], resource: str) -> NestedSettings
 
 
 def _resources_inside(section: Mapping[str, Json], resource: str) -> dict[str, Json]:
-    """Merge the entries whose pattern matches the resource; its exact name takes precedence."""
+    """Merge the entries whose pattern matches the resource; its exact name takes precedence. All
+    resources inside have the label that the environment requests for the resource, unless it
+    requests another one for them."""
     inside: dict[str, Json] = {}
+    label = _label_of(section, resource)
     matching = [entry for name, entry in section.items() if matches_glob(resource, name)]
     for entry in (*matching, section.get(resource) or {}):
         inside |= {
@@ -219,7 +225,20 @@ def _resources_inside(section: Mapping[str, Json], resource: str) -> dict[str, J
             for name, below in entry.items()
             if isinstance(below, dict) and name not in RESOURCE_KEYS
         }
+    if label:
+        of_all: Mapping[str, Json] = inside.get(ALL, {})
+        inside = {ALL: of_all} | inside
+        inside[ALL] = {LABEL: label, **of_all}
     return inside
+
+
+def _label_of(section: Mapping[str, Json], resource: str) -> str:
+    labels = [
+        (name, entry[LABEL] or "")
+        for name, entry in section.items()
+        if LABEL in entry and not isinstance(entry[LABEL], dict)
+    ]
+    return find_label(labels, resource) if labels else ""
 
 
 def _hooks_inside(hooks: Sequence[Json], resource: str) -> Iterator[Json]:

@@ -92,6 +92,17 @@ def check_resolved(
     return check_properties(schema, properties, place, findings)
 
 
+def check_parts(
+    schema: TypeSchema, properties: Mapping[str, Json], place: str, findings: Findings
+) -> dict[str, Json]:
+    """As `check_resolved`, for those properties whose values are known; others are missing."""
+    if schema.any_property:
+        return dict(properties)
+    properties = use_current_names(schema, properties)
+    fields = {name: one for name, one in schema.properties.items() if name in properties}
+    return _check_fields(fields, properties, place, findings, resolution_budget())
+
+
 def fill_defaults(schema: TypeSchema, properties: Mapping[str, Json]) -> dict[str, Json]:
     """Return the properties with the schema's defaults for missing ones, also inside maps."""
     return _fill(schema.properties, properties)

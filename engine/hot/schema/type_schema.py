@@ -229,14 +229,25 @@ class TypeSchema:
 #: Prefixes of the types that the operator can turn on, and how.
 OPTIONAL_TYPES: Mapping[str, str] = dict.fromkeys(
     (
+        "AWS::EC2::",
+        "OS::Aodh::",
+        "OS::Barbican::",
         "OS::Cinder::",
+        "OS::Designate::",
         "OS::Glance::",
         "OS::Keystone::",
+        "OS::Magnum::",
+        "OS::Manila::",
+        "OS::Mistral::",
         "OS::Neutron::",
         "OS::Nova::",
         "OS::Octavia::",
+        "OS::Swift::",
+        "OS::Trove::",
+        "OS::Zaqar::",
     ),
-    "The operator can turn on the types of OpenStack: [resource_types.openstack] enabled = true.",
+    "No OpenStack is configured. The operator can turn on the types of OpenStack:"
+    " [resource_types.openstack] enabled = true.",
 )
 
 

@@ -8,9 +8,9 @@ from typing import Final
 import jsonschema_rs
 import orjson
 
-from engine.errors import Quoting, public
+from engine.errors import Quoting, one_of, public
 from engine.hot.functions.cost_budget import CostBudget
-from engine.hot.functions.function import FunctionError
+from engine.hot.functions.function import FunctionError, quote_value
 from engine.hot.schema.schema_cost import (
     PATTERN_OPTIONS,
     Extent,
@@ -29,12 +29,21 @@ MAX_VIOLATIONS: Final = 5
 #: validation in one step.
 PATTERN_STEPS: Final = 1_000
 UNITS_PER_STEP: Final = 1_000
+#: The types that a JSON schema may name.
+TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
+#: Keywords of maps of schemas: a key "type" in them is the name of a schema.
+NAMED_SCHEMAS: Final = (["properties"], ["patternProperties"], ["$defs"], ["definitions"])
 VIOLATED: Final = "it does not match the schema of the parameter"
 HIDDEN_VIOLATION: Final = "its hidden value does not match the schema of the parameter"
 
 
 class InvalidSchema(Exception):
-    """A schema that cannot be used. The text is the reason."""
+    """A schema that cannot be used. The text is the reason. path: to the fault in the schema, such
+    as `.properties.a.type`. remedy: "" for the usual one."""
+
+    def __init__(self, reason: str, path: str = "", remedy: str = "") -> None:
+        super().__init__(reason)
+        self.path, self.remedy = path, remedy
 
 
 def check_schema(schema: Json, budget: CostBudget) -> None:
@@ -53,9 +62,25 @@ def check_schema(schema: Json, budget: CostBudget) -> None:
         _validator(text)
     except SchemaRefused as refused:
         raise InvalidSchema(f"The schema {refused}.") from None
+    except jsonschema_rs.ValidationError as error:
+        raise _explain_fault(error) from None
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         shown = str(error).splitlines()[0]
         raise InvalidSchema(f"This is not a valid JSON schema: {shown}") from None
+
+
+def _explain_fault(error: jsonschema_rs.ValidationError) -> InvalidSchema:
+    path, given = [*error.instance_path], error.instance
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    at = path[:-1] if path and isinstance(path[-1], int) else path
+    names = given if isinstance(given, list) else [given]
+    wrong = [one for one in names if one not in TYPES]
+    if wrong and at[-1:] == ["type"] and at[-2:-1] not in NAMED_SCHEMAS:
+        shown = quote_value(wrong[0])[:MAX_MESSAGE_LENGTH]
+        reason = f"{shown} is not a type of JSON schemas."
+        return InvalidSchema(reason, where, one_of(str(wrong[0]), TYPES, "Types"))
+    shown = error.message.splitlines()[0][:MAX_MESSAGE_LENGTH]
+    return InvalidSchema(f"This is not a valid JSON schema: {shown}", where)
 
 
 def find_schema_violation(

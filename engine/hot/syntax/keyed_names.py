@@ -1,11 +1,13 @@
 """Names of resources with `for_each`: `web["a"]` is the resource of the key `a` in `web`."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 #: Characters of a key: without those that have a meaning in paths, patterns and URLs.
 KEY: Final = re.compile(r"[\w.@+-]{1,100}")
+#: A name with its key in brackets.
+_OTHER_FORM: Final = re.compile(r"""([^\[]+)\[["']?([\w.@+-]+)["']?\]""")
 #: Characters of the longest key, with the dash before it in a plain name.
 _MAX_KEY_WITH_DASH = 101
 
@@ -48,6 +50,21 @@ def possible_names(wanted: str) -> list[str]:
     dashes = [place for place in range(start, len(wanted)) if wanted[place] == "-"]
     parts = [(wanted[:dash], wanted[dash + 1 :]) for dash in dashes]
     return [wanted, *(keyed_name(base, key) for base, key in parts if base and KEY.fullmatch(key))]
+
+
+def quote_name(name: str) -> str:
+    """Return a name as YAML: in quotes if it has a key."""
+    return name if base_name(name) is None else f"'{name}'"
+
+
+def meant_name(wanted: str, keyed: Mapping[str, Mapping[str, str]]) -> str | None:
+    """Return the resource that a wrong name such as `web-a`, `web.a` or `web[a]` means. keyed:
+    names by base name and key."""
+    found = _OTHER_FORM.fullmatch(wanted)
+    parts = [(wanted[:at], wanted[at + 1 :]) for at, one in enumerate(wanted[:200]) if one in "-.["]
+    parts += [(found[1], found[2])] if found else []
+    names = (keyed.get(base, {}).get(key) for base, key in parts)
+    return next((name for name in names if name is not None), None)
 
 
 def find_name(wanted: str, names: Collection[str]) -> str | None:

@@ -1,8 +1,10 @@
 """Hook declarations in templates and environments. engine/hooks checks and interprets the rules."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.errors import Findings, quote_value
+from engine.hot.syntax.references import REFERENCE
 from engine.words import Json
 
 
@@ -79,3 +81,25 @@ def read_hook_list(value: Json, place: str, findings: Findings) -> list[HookDecl
 
 
 RULE_EXAMPLE = 'Write a map such as {at: "db_*", on: [pre-update], mode: wait}.'
+
+
+def refuse_references(declarations: Iterable[HookDeclaration], findings: Findings) -> None:
+    """Report references such as `${name}` in conditions of rules: they are not replaced there."""
+    for one in declarations:
+        waiting = [one.item.get("when")] if isinstance(one.item, dict) else []
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, dict):
+                waiting += part.values()
+            elif isinstance(part, list):
+                waiting += part
+            elif isinstance(part, str) and any(
+                found[1] is not None for found in REFERENCE.finditer(part)
+            ):
+                findings.add(
+                    f"{one.place}.when",
+                    "References are not replaced in conditions.",
+                    "Write {get_param: NAME}.",
+                    "InvalidBreakPointHook",
+                )
+                break

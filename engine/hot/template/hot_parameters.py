@@ -224,6 +224,9 @@ def _constraints(
     return tuple(read)
 
 
+SCHEMA_REMEDY = "Write a JSON schema; see json-schema.org."
+
+
 def _schema(
     schema: Json, kind: str, budget: CostBudget, fault: Callable[..., None]
 ) -> tuple[Constraint, ...]:
@@ -236,8 +239,11 @@ def _schema(
         return ()
     try:
         check_schema(schema, budget)
-    except (InvalidSchema, BudgetExceeded) as wrong:
-        fault(str(wrong), "Write a JSON schema; see json-schema.org.", at=".schema")
+    except InvalidSchema as wrong:
+        fault(str(wrong), wrong.remedy or SCHEMA_REMEDY, at=f".schema{wrong.path}")
+        return ()
+    except BudgetExceeded as much:
+        fault(str(much), SCHEMA_REMEDY, at=".schema")
         return ()
     return (Constraint("schema", schema=schema),)
 

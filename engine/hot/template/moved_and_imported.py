@@ -36,6 +36,8 @@ def _is_named(name: str, resources: Mapping[str, Json]) -> bool:
     """Return whether the template may have a resource of this name. The keys of `for_each` are not
     known here."""
     base = base_name(name)
+    if base is not None and "${" in name:
+        return False
     body = resources.get(name if base is None else base)
     has_keys = isinstance(body, dict) and "for_each" in body
     return body is not None and has_keys == (base is not None)
@@ -44,12 +46,23 @@ def _is_named(name: str, resources: Mapping[str, Json]) -> bool:
 def _missing(name: str, resources: Mapping[str, Json]) -> tuple[str, str]:
     """Return the reason and the remedy about a name that the template does not have."""
     base = base_name(name)
+    if "${" in name:
+        return not_replaced(name)
     if base is None and name in resources:
         remedy = f"Name one of them with its key: '{name}[\"KEY\"]'."
         return f'"{name}" has "for_each", and is several resources.', remedy
     if base in resources:
         return f'"{base}" has no "for_each".', f"Write {base}."
     return f'"{name}" is not in the template.', one_of(name, [*resources], "Resources")
+
+
+def not_replaced(name: str) -> tuple[str, str]:
+    """Return the reason and the remedy about a name with a reference, which the template does not
+    have."""
+    base = base_name(name)
+    example = f"'{base}[\"KEY\"]'" if base else "NAME"
+    reason = f'References such as ${{name}} are not replaced in names of resources: "{name}".'
+    return reason, f"Write an entry for each resource, with its whole name: {example}."
 
 
 def read_moved(
@@ -71,6 +84,8 @@ def read_moved(
         if base_name(name) is None and _is_named(name, resources):
             reason = f'"{name}" is still in the template.'
             findings.add(f"{place}.from", reason, "Remove it there: it has another name now.")
+        elif "${" in name:
+            findings.add(f"{place}.from", *not_replaced(name))
         next_names[name] = to
     moved = []
     for name, to, place in entries:
@@ -80,6 +95,8 @@ def read_moved(
             if last:
                 reason, remedy = _missing(to, resources)
             findings.add(f"{place}.to", reason, remedy)
+        elif "${" in to and to != last:
+            findings.add(f"{place}.to", *not_replaced(to))
         moved.append(MovedResource(name, last, place))
     return tuple(moved)
 

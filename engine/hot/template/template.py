@@ -28,6 +28,7 @@ from engine.hot.template.hook_declarations import (
     escape_glob,
     read_hook_list,
     read_resource_hooks,
+    refuse_references,
 )
 from engine.hot.template.hot_parameters import read_groups, read_parameters
 from engine.hot.template.moved_and_imported import (
@@ -172,6 +173,8 @@ def read_template(document: dict[str, Json], read: Findings | None = None) -> Te
         findings.add("", reason, "Rename the resource or the parameter.", at=at)
     groups = read_groups(document.get("parameter_groups"), written, findings)
     declarations += read_hook_list(document.get(dialect.hooks), dialect.hooks, findings)
+    if version.extended:
+        refuse_references(declarations, findings)
     conditions = {}  # in versions without them, the section is reported already
     if version.has_conditions:
         conditions = _section(document, dialect.conditions, findings)
@@ -392,13 +395,23 @@ def _type(
     key = version.dialect.type
     kind = given.get(key)
     if isinstance(kind, str) and kind:
-        return kind
+        return kind if _is_literal(kind, version, f"{place}.{key}", findings) else None
     if kind is None and _has_misspelt_key(given, key, version):
         return None  # reported as an unknown key
     missing = NO_TYPE if key in given else version.dialect.missing_type
     reason = missing if kind in (None, "") else wrong_kind(name, key, "string")
     findings.add(place, reason, f'Add "{key}: OS::Heat::None", or another one.')
     return None
+
+
+def _is_literal(kind: str, version: Version, place: str, findings: Findings) -> bool:
+    """Report a type with a reference, which only other places of the own versions may have."""
+    if not version.extended or "${" not in kind:
+        return True
+    reason = "References are not replaced in types."
+    remedy = "Write the type. To choose one, use conditions, or map it in resource_registry."
+    findings.add(place, reason, remedy)
+    return False
 
 
 def _has_misspelt_key(given: Mapping[str, Json], key: str, version: Version) -> bool:
@@ -436,6 +449,8 @@ def _data(name: str, given: Json, findings: Findings) -> ResourceBody | None:
     kind = given.get("type")
     if not isinstance(kind, str) or not kind:
         findings.add(f"{place}.type", "Data has no type.", DATA_FORM)
+        return None
+    if not _is_literal(kind, VERSIONS[EXTENDED_SINCE], f"{place}.type", findings):
         return None
     if given.get("id") is None:
         reason = "Data has no id: the physical ID of what is read."
@@ -483,7 +498,7 @@ def _unknown_keys(
             article = "an" if what == "output" else "a"
             reason = f'"{key}" is not a valid keyword inside {article} {what} definition'
             if key in EXTENDED_RESOURCE_KEYS:
-                near = f"Use heat_template_version {EXTENDED_SINCE}."
+                near = USE_EXTENDED
             remedy = near or one_of(key, known, "Keys")
             findings.add(place, reason, remedy, at=f"{place}.{key}")
 
@@ -586,6 +601,10 @@ def _depends_on(
         reason = f"Resource {name} {key} must be a list of strings"
     findings.add(f"{place}.{key}", reason, "Write a name or a list of names.")
     return ()
+
+
+#: The remedy about a key that only Headgate's own versions have.
+USE_EXTENDED: Final = f"Use heat_template_version {EXTENDED_SINCE}."
 
 
 def wrong_kind(name: str, key: str, kind: str) -> str:

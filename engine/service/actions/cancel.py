@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from engine.continuation import continuing_request, stopped_reason
 from engine.errors import Finding, Invalid
 from engine.plan.traversal_result import ended_early
 from engine.principal import Principal
@@ -42,6 +43,7 @@ async def cancel(
             requested_by=by,
             project=project,
             name=locked.name,
+            region=locked.region,
             disable_rollback=False,
             newest=locked.newest,
         )
@@ -51,14 +53,14 @@ async def cancel(
 async def stop(
     conn: Connection, traversals: Traversals, project: str, stack_id: UUID, by: Principal
 ) -> None:
-    """End the traversal under way as STOPPED; an update resumes it.
+    """End the traversal under way as STOPPED, so that it can be continued.
 
     Raises NotFound; Invalid (NotSupported) if no traversal is under way.
     """
     locked = await traversals.lock_root(conn, project, stack_id, "stopped")
     if locked.state not in UNDER_WAY:
         raise not_supported("Stopping", locked)
-    reason = f"Stopped: by {by}; update the stack to resume"
+    reason = stopped_reason(f"by {by}", Action(locked.action))
     await _end_early(conn, traversals, locked, TraversalState.STOPPED, reason, by)
 
 
@@ -90,6 +92,8 @@ def not_supported(what: str, locked: stack_locks.LockedStack) -> Invalid:
     """The error for an action in progress that cannot be ended or stepped this way."""
     status = f"{locked.action}_{locked.state.upper()}"
     remedy = "Only an action in progress can be ended."
+    if locked.state in (TraversalState.FAILED, TraversalState.STOPPED):
+        remedy += f" To continue this one, {continuing_request(Action(locked.action))}."
     if locked.state in UNDER_WAY:
         status = f"{locked.action}_IN_PROGRESS"
         remedy = "Stop it, or cancel it without rollback."

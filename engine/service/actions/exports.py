@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.errors import Findings
+from engine.hot.environment.context_section import CONTEXT, REGION_NAME
 from engine.hot.environment.merging import HIDDEN_PARAMETERS_SECTION
 from engine.hot.syntax.document import read_document
 from engine.hot.template.template import parse_template
@@ -62,7 +63,7 @@ class Exports:
             ]
             if locked.state in UNDER_WAY or any(row.running for row in existing):
                 raise action_in_progress(
-                    locked, "Wait until it ends, or cancel it and wait for running operations."
+                    locked, "Wait until it ends, or stop it and wait for running operations."
                 )
             document = await self._document(conn, stack, partial=True)
             await record_stack_event(
@@ -97,7 +98,8 @@ class Exports:
         """The request with the resources of an export to adopt.
 
         export: a map, or JSON or YAML text. Fields of the request take precedence over
-        the export. Raises Invalid.
+        the export; the region of the export stays unless the environment of the request names one.
+        Raises Invalid.
         """
         source = self._traversals.limits.for_project(project).source
         text = "adopt_stack_data"
@@ -119,7 +121,15 @@ class Exports:
             tags=request.tags if request.tags is not None else data.get("tags"),
             adopted=adopted,
             private_outputs=bool(data.get("private_outputs")),
+            current_region=_exported_region(data.get("environment")),
         )
+
+
+def _exported_region(environment: Json) -> str | None:
+    """The region that the environment of an export names; None: none, or no valid one."""
+    section = environment.get(CONTEXT) if isinstance(environment, Mapping) else None
+    region = section.get(REGION_NAME) if isinstance(section, Mapping) else None
+    return region if isinstance(region, str) and region else None
 
 
 def _document(

@@ -4,10 +4,13 @@ The moves run in the transaction of the update. The stack that a resource leaves
 version without the resource, so that no later update of either stack creates or deletes it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from uuid import UUID
 
 from engine.errors import Findings, Invalid, nearest
+from engine.hot.syntax.keyed_names import find_name, possible_names
+from engine.hot.template.moved_and_imported import MovedResource
 from engine.hot.template.template import without_resources
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
@@ -21,6 +24,21 @@ from engine.store.stacks import stack_locks, stack_rows
 from engine.store.stacks.stack_locks import LockedStack
 from engine.store.stacks.templates import read_template
 from engine.words import UNDER_WAY, Action, ResourceAction
+
+
+def _refuse_plain_names(
+    moved: Sequence[MovedResource], possible: Mapping[str, Sequence[str]], leaving: Collection[str]
+) -> None:
+    """Raise Invalid for earlier names that are the plain name of a resource. possible: the names
+    that each can mean. leaving: the existing resources that the template does not have."""
+    findings = Findings()
+    sources = {one.name for one in moved}
+    for one in moved:
+        meant = find_name(one.name, [name for name in possible[one.name] if name in leaving])
+        if meant is not None and meant != one.name and meant not in sources:
+            reason = f'"{one.name}" is the name of the resource {meant} for Heat\'s clients.'
+            findings.add(f"{one.place}.from", reason, f"Write its own name: '{meant}'.")
+    findings.raise_if_any()
 
 
 class Moves:
@@ -96,11 +114,15 @@ class Moves:
         self, conn: Connection, stack_id: UUID, request: StackRequest, blueprint: Blueprint
     ) -> list[Move]:
         """The moves of the template's section `moved` that are still to be done: the resource of
-        the earlier name exists."""
+        the earlier name exists. Raises Invalid if an earlier name is the plain name of a resource
+        with a key that the update would delete."""
         moved = blueprint.definition.moved
         if not moved:
             return []
-        names = await resource_rows.existing_names(conn, stack_id, [one.name for one in moved])
+        possible = {one.name: possible_names(one.name) for one in moved}
+        asked = dict.fromkeys(chain.from_iterable(possible.values()))
+        names = await resource_rows.existing_names(conn, stack_id, [*asked])
+        _refuse_plain_names(moved, possible, names.difference(blueprint.definition.resources))
         requested = {one.name for one in request.moved if not one.from_stack}
         return [
             Move(one.name, one.to)

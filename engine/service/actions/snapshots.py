@@ -119,8 +119,9 @@ class Snapshots:
             stored = await read_template(conn, stack_id, found.version)
             request = StackRequest(existing=True, requested_by=by)
             blueprint = await self._traversals.blueprints.build_for(
-                locked, request, stored, conn=conn, known=stored.read_outputs()
-            )
+                locked, request, stored, conn=conn, known=stored.read_outputs(),
+                keeps_region=False,
+            )  # fmt: skip
             configured = self._traversals.limits.region
             await change_region(conn, locked, blueprint.region, configured)
             names = blueprint.definition.resources
@@ -150,7 +151,7 @@ class Snapshots:
         """Lock a root stack that has no traversal under way. done: a key of `REMEDIES`."""
         locked = await self._traversals.lock_root(conn, project, stack_id, done)
         if locked.state in UNDER_WAY:
-            raise action_in_progress(locked, "Wait until it ends or cancel it.")
+            raise action_in_progress(locked, "Wait until it ends, or stop it.")
         return locked
 
     async def _one(self, conn: Connection, stack_id: UUID, snapshot_id: UUID) -> SnapshotRecord:

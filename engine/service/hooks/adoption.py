@@ -28,7 +28,7 @@ def adopt(found: AdoptableResource | None, by: Principal, registry: TypeRegistry
             remedy="Show the drift of the stack.",
             code="HookChanged",
         )
-    refusal = adoption_refusal(ObservedState(found.state))
+    refusal = adoption_refusal(ObservedState(found.state), found.differences)
     if refusal is not None:
         raise _refusal_error("decision", *refusal)
     if found.external:
@@ -104,22 +104,24 @@ def _override(
 ) -> Override | None:
     """None: it cannot be adopted, and findings say why."""
     path, value = difference["path"], difference["observed"]
-    places = registry.get(found.type).adopted_places(found.properties, path)
+    type_ = registry.get(found.type)
+    places = type_.adopted_places(found.properties, path)
     reason = _refusal(value, difference["desired"]) or (
         "" if places else f"{found.type} cannot take it over in place"
     )
     if reason:
         findings.add(f"differences.{path}", f"cannot be adopted: {reason}", REMEDY, "AnswerInvalid")
         return None
-    template = value_at(found.properties, places[0])
-    return Override(path, tuple(places), template, value, by.name, by.id, found.now)
+    templates = [value_at(found.properties, place) for place in places]
+    values = [type_.adopted_value(place, value) for place in places]
+    same = all(one == value for one in values) and all(one == templates[0] for one in templates)
+    written = () if same else tuple(zip(templates, values, strict=True))
+    return Override(path, tuple(places), templates[0], value, by.name, by.id, found.now, written)
 
 
 def _refusal(value: Json, desired: Json) -> str:
     if contains_mask(value) or contains_mask(desired):
         return "its value is secret"
-    if value is None:
-        return "the provider reports no value"
     if isinstance(value, str) and len(value) >= MAX_VALUE and value.endswith("..."):
         return f"its value is longer than {MAX_VALUE:,} characters"
     return ""

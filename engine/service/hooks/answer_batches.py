@@ -1,7 +1,8 @@
 """Decides answers to hooks that arrive together in one transaction.
 
 An answer needs the lock of its stack. One transaction is under way at a time, and decides all
-answers that have arrived meanwhile, to any stacks. It waits for locks for a short time only. If
+answers that have arrived meanwhile, to any stacks. When it has the locks, it also takes the answers
+that have arrived at these stacks while it waited. It waits for locks for a short time only. If
 that was not enough, or it failed, each stack gets a queue. At most one transaction for each queue
 waits for the lock. So a stack that stays locked neither delays answers to other stacks, nor do its
 answers occupy the connections that other stacks need.
@@ -52,8 +53,29 @@ class PendingAnswer:
         return self.stack_id, self.hook_id
 
 
-#: Decides a batch: one record or error for each answer.
-Decide = Callable[[Sequence[PendingAnswer]], Awaitable[Sequence[HookRecord | Exception]]]
+class AnswerBatch:
+    """Answers to different hooks, in their order, that one transaction decides.
+
+    arriving: later answers, in their order.
+    """
+
+    def __init__(
+        self, answers: Sequence[PendingAnswer], arriving: "deque[PendingAnswer] | None" = None
+    ) -> None:
+        self.answers = [*answers]
+        self._arriving = arriving if arriving is not None else deque[PendingAnswer]()
+
+    @property
+    def stack_ids(self) -> set[UUID]:
+        return {one.stack_id for one in self.answers}
+
+    def add_arrived(self) -> None:
+        """Add answers that have arrived at the same stacks. Call it when the stacks are locked."""
+        self.answers += take_fitting(self._arriving, self.answers)
+
+
+#: Decides a batch: one record or error for each of its answers.
+Decide = Callable[[AnswerBatch], Awaitable[Sequence[HookRecord | Exception]]]
 
 
 class AnswerBatches:
@@ -104,68 +126,74 @@ class AnswerBatches:
         task.add_done_callback(self._tasks.discard)
 
     async def _empty_arrived(self) -> None:
-        batch: Sequence[PendingAnswer] = ()
+        batch = AnswerBatch(())
         try:
             while self._arrived:
-                batch = next_batch(self._arrived)
+                arrived = next_batch(self._arrived)
                 # A queue decides the answers of its stack in their order.
-                for pending in [one for one in batch if one.stack_id in self._queues]:
+                for pending in [one for one in arrived if one.stack_id in self._queues]:
                     self._enqueue(pending)
-                batch = [one for one in batch if one.stack_id not in self._queues]
-                if batch:
+                batch = AnswerBatch(
+                    [one for one in arrived if one.stack_id not in self._queues], self._arrived
+                )
+                if batch.answers:
                     await self._complete_together(batch)
-                batch = ()
+                batch = AnswerBatch(())
         finally:
             self._gathers = False
-            cancel((*batch, *self._arrived))
+            cancel((*batch.answers, *self._arrived))
             self._arrived.clear()
 
-    async def _complete_together(self, batch: Sequence[PendingAnswer]) -> None:
+    async def _complete_together(self, batch: AnswerBatch) -> None:
         """Decide answers to any stacks. If that fails, nothing was written, and they get into the
         queues of their stacks: one stack or answer must not fail the others."""
         try:
             results = await self._decide_together(batch)
         except Exception as error:
-            log.info("answers.decided_by_stack", answers=len(batch), reason=str(error))
-            for pending in batch:
+            log.info("answers.decided_by_stack", answers=len(batch.answers), reason=str(error))
+            for pending in batch.answers:
                 self._enqueue(pending)
         else:
-            for pending, result in zip(batch, results, strict=True):
-                set_result(pending, result)
+            set_results(batch, results)
 
     async def _empty(self, stack_id: UUID, queue: deque[PendingAnswer]) -> None:
-        batch: Sequence[PendingAnswer] = ()
+        batch = AnswerBatch(())
         try:
             while queue:
-                batch = next_batch(queue)
+                batch = AnswerBatch(next_batch(queue), queue)
                 await self._complete(batch)
-                batch = ()
+                batch = AnswerBatch(())
                 if not any(pending.tree for pending in queue):
                     break  # the lock is available again
         except BaseException:
-            cancel((*batch, *queue))
+            cancel((*batch.answers, *queue))
             raise
         finally:
             del self._queues[stack_id]
         for pending in queue:
             self._arrive(pending)
 
-    async def _complete(self, batch: Sequence[PendingAnswer]) -> None:
+    async def _complete(self, batch: AnswerBatch) -> None:
         results: Sequence[HookRecord | Exception]
         try:
             results = await self._decide(batch)
         except Exception as error:
-            if isinstance(error, Unavailable) or len(batch) == 1:
+            answers = batch.answers
+            if isinstance(error, Unavailable) or len(answers) == 1:
                 # Single answers would wait just as long for the database or the stack's lock.
-                results = [error] * len(batch)
+                results = [error] * len(answers)
             else:
                 # Nothing was written. One answer must not fail the others.
-                log.warning("answers.batch_failed", answers=len(batch), reason=str(error))
-                for pending in batch:
-                    await self._complete([pending])
+                log.warning("answers.batch_failed", answers=len(answers), reason=str(error))
+                for pending in answers:
+                    await self._complete(AnswerBatch([pending]))
                 return
-        for pending, result in zip(batch, results, strict=True):
-            set_result(pending, result)
+        set_results(batch, results)
+
+
+def set_results(batch: AnswerBatch, results: Sequence[HookRecord | Exception]) -> None:
+    for pending, result in zip(batch.answers, results, strict=True):
+        set_result(pending, result)
 
 
 def set_result(pending: PendingAnswer, result: HookRecord | Exception) -> None:
@@ -200,3 +228,25 @@ def next_batch(queue: deque[PendingAnswer]) -> list[PendingAnswer]:
         if pending.tree:
             break
     return batch
+
+
+def take_fitting(
+    queue: deque[PendingAnswer], batch: Sequence[PendingAnswer]
+) -> list[PendingAnswer]:
+    """Remove and return the answers to the stacks of a batch that its transaction can also decide,
+    in their order. An answer after one to the same hook, or after one that concerns the stack tree,
+    depends on its result, and stays."""
+    stacks, hooks = {one.stack_id for one in batch}, {one.hook_id for one in batch}
+    taken: list[PendingAnswer] = []
+    others: list[PendingAnswer] = []
+    if any(one.tree for one in batch):
+        return taken
+    while queue and len(batch) + len(taken) < BATCH and not queue[0].tree:
+        pending = queue.popleft()
+        if pending.stack_id in stacks and pending.hook_id not in hooks:
+            taken.append(pending)
+            hooks.add(pending.hook_id)
+        else:
+            others.append(pending)
+    queue.extendleft(reversed(others))
+    return taken

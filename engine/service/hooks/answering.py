@@ -37,7 +37,7 @@ from engine.node.node import Answered
 from engine.principal import Principal
 from engine.service.actions.cancel import not_supported
 from engine.service.hooks.adoption import adopt
-from engine.service.hooks.answer_batches import AnswerBatches, PendingAnswer
+from engine.service.hooks.answer_batches import AnswerBatch, AnswerBatches, PendingAnswer
 from engine.service.hooks.breakpoints import LiveBreakpoints, MissedBreakpoint, with_continued
 from engine.service.hooks.drift_answers import about_drift, drift_event, record_answers
 from engine.service.traversals.start import Traversals
@@ -59,10 +59,12 @@ from engine.store.hooks.locked_hooks import (
     find_waiting_hook,
     lock_hooks,
     patch_node,
+    read_locked_hooks,
     read_waiting_hooks,
     record_events,
 )
 from engine.store.records import HookRecord
+from engine.store.stacks.stack_locks import lock_stacks
 from engine.store.stacks.stack_tree import StackTreeMember, lock_stack_tree, self_and_nested
 from engine.words import (
     DRIFT,
@@ -157,24 +159,20 @@ class Hooks:
         async with self._database.connection() as conn:
             return await find_hooks(conn, keys)
 
-    async def _decide_batch(
-        self, batch: Sequence[PendingAnswer]
-    ) -> Sequence[HookRecord | Exception]:
+    async def _decide_batch(self, batch: AnswerBatch) -> Sequence[HookRecord | Exception]:
         """Decide answers to different hooks of one stack in one transaction."""
         async with self._database.transaction("answer", by_key=True) as conn:
             decided = await self._decide_locked(conn, await self._lock(conn, batch))
         self._report(decided)
-        return [self._result(one, decided) for one in batch]
+        return [self._result(one, decided) for one in batch.answers]
 
-    async def _decide_together(
-        self, batch: Sequence[PendingAnswer]
-    ) -> Sequence[HookRecord | Exception]:
+    async def _decide_together(self, batch: AnswerBatch) -> Sequence[HookRecord | Exception]:
         """Decide answers to different hooks of any stacks in one transaction. Raises Unavailable if
         a stack stays locked."""
         async with self._database.transaction("answer", by_key=True, lock_wait=LOCK_WAIT) as conn:
             decided = await self._decide_locked(conn, await self._lock(conn, batch))
         self._report(decided)
-        return [self._result(one, decided) for one in batch]
+        return [self._result(one, decided) for one in batch.answers]
 
     async def _decide_locked(
         self, conn: Connection, answers: Sequence[LockedAnswer]
@@ -321,17 +319,19 @@ class Hooks:
         validate = partial(check_data, hook.ask, answer.data)
         return await self._traversals.thread_pool(validate, hook.project)
 
-    async def _lock(
-        self, conn: Connection, batch: Sequence[PendingAnswer]
-    ) -> Sequence[LockedAnswer]:
-        """Lock the stacks, or the whole stack tree if the answer concerns that; returns the answers
-        whose hooks exist."""
-        stack_id = batch[0].stack_id
-        tree = await lock_stack_tree(conn, stack_id) if batch[0].tree else ()
-        hooks = {one.id: one for one in await lock_hooks(conn, [one.key for one in batch])}
+    async def _lock(self, conn: Connection, batch: AnswerBatch) -> Sequence[LockedAnswer]:
+        """Lock the stacks, or the whole stack tree if the answer concerns that, and add the answers
+        that have arrived meanwhile; returns the answers whose hooks exist."""
+        first = batch.answers[0]
+        tree = await lock_stack_tree(conn, first.stack_id) if first.tree else ()
+        if not tree:
+            await lock_stacks(conn, batch.stack_ids)
+        batch.add_arrived()
+        found = await read_locked_hooks(conn, [one.key for one in batch.answers])
+        hooks = {one.id: one for one in found}
         return [
             LockedAnswer(hooks[one.hook_id], one.answer, tree, one.check)
-            for one in batch
+            for one in batch.answers
             if one.hook_id in hooks
         ]
 
@@ -463,7 +463,8 @@ def _credentials(verdicts: Sequence[Verdict], credential: str) -> Mapping[tuple[
 def _in_new_step_mode(hook: LockedHook, change: StepModeChange) -> LockedHook:
     """The hook, with its traversal's step mode after the change."""
     before = StepMode(hook.step_mode) if hook.step_mode else None
-    return replace(hook, step_mode=change.own.get(before, before))
+    now = change.own.get(before, before)
+    return hook if now == before else replace(hook, step_mode=now)
 
 
 def _is_by(entry: Entry, by: Principal) -> bool:

@@ -10,6 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Findings, HeadgateError
 from engine.hooks.operator import has_rule_for
+from engine.hot.environment.context_section import read_context
 from engine.hot.schema.properties import check_resolved
 from engine.hot.schema.type_schema import TypeSchema, unknown_type_remedy, without_required
 from engine.service.imports.import_template import (
@@ -18,6 +19,7 @@ from engine.service.imports.import_template import (
     write_import_template,
 )
 from engine.service.requests.blueprint import Limits
+from engine.service.requests.external_validation import ExternalValidation
 from engine.store.database import Database
 from engine.store.maintenance.monitoring import read_now
 from engine.types.contract import Call, ResourceType
@@ -66,15 +68,31 @@ class ImportResult:
 
 
 class Imports:
-    def __init__(self, database: Database, registry: TypeRegistry, limits: Limits) -> None:
+    def __init__(
+        self,
+        database: Database,
+        registry: TypeRegistry,
+        limits: Limits,
+        external_validation: ExternalValidation,
+    ) -> None:
         self._database = database
+        self._external_validation = external_validation
         self._registry = registry
         self._limits = limits
 
     async def read(
-        self, project: str, wanted: Sequence[ObjectToImport], credential: str
+        self,
+        project: str,
+        wanted: Sequence[ObjectToImport],
+        credential: str,
+        context: Mapping[str, Json],
     ) -> ImportResult:
-        """Read objects with the credential of the caller, and change nothing."""
+        """Read objects with the credential of the caller, and change nothing. context: as in the
+        environment of a stack. Raises Invalid for a context that is not valid."""
+        wrong = Findings()
+        region = read_context(context, wrong)
+        wrong.raise_if_any()
+        await self._external_validation.validate_region(project, credential, region)
         async with self._database.connection() as conn:
             now = await read_now(conn)
         types = self._available_types(project)
@@ -95,7 +113,7 @@ class Imports:
                 calls[number] = type_, Call(
                     project=project, stack_id=StackId(_NONE), stack_name="",
                     resource_id=ResourceId(_NONE), resource_name="", operation_key=_NONE, now=now,
-                    properties=given, physical_id=one.id,
+                    properties=given, physical_id=one.id, region=region,
                     credential=credential if type_.uses_credential else "",
                 )  # fmt: skip
         found = await _read_all(calls, frozenset(one.id for one in wanted))

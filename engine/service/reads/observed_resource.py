@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engine.errors import NotFound
+from engine.plan.drift import in_observation, last_look
 from engine.store.connection import Connection
 from engine.store.observer import observations
-from engine.store.observer.observations import LastObservation
+from engine.store.observer.observations import LastKnownDrift, LastObservation
 from engine.store.records import ResourceRecord, StackRecord
 from engine.types.registry import TypeRegistry
 from engine.words import FoundBy, Json, ObservationSource, ObservedState, StackId, Status
+from engine.work.observer.batch_observer import PAGE_BYTES
 from engine.work.observer.observed_rows import recorded_call
-from engine.work.observer.observer import PAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedResourceState:
-    """since: when the state was first observed; None: it is as recorded."""
+    """since: when the state was first observed; None: it is as recorded. last_known: of state
+    unknown: the drift that was known before; None: there was none."""
 
     state: ObservedState
     source: ObservationSource
@@ -25,6 +27,7 @@ class ObservedResourceState:
     since: datetime | None = None
     reason: str = ""
     differences: Sequence[Mapping[str, Json]] = ()
+    last_known: LastKnownDrift | None = None
 
 
 async def read_observed_state(
@@ -34,7 +37,7 @@ async def read_observed_state(
     if row.physical_id is None:
         return None
     found = [(stack.id, row.id)]
-    page = await observations.read_reported(conn, found, stack.project, 1, PAGE_BYTES)
+    page = await observations.read_some(conn, found, stack.project, 1, PAGE_BYTES)
     for one in page.resources:
         call = recorded_call(stack.project, StackId(stack.id), stack.name, one, one.id)
         try:
@@ -53,15 +56,20 @@ def observed_state(
     if last.state is not None and last.observed_at is not None:
         by_event = last.found_by == FoundBy.REPORT
         source = ObservationSource.EVENT if by_event else ObservationSource.POLL
-        return ObservedResourceState(
-            ObservedState(last.state), source, last.observed_at, last.since, last.reason or "",
-            last.differences or (),
+        state = ObservedState(last.state)
+        observed_at = last_look(
+            state, last.observed_at, last.stack_observed_at, last.operated_since
         )  # fmt: skip
-    observed_at = last.stack_observed_at
+        return ObservedResourceState(
+            state, source, observed_at, last.since, last.reason or "", last.differences or (),
+            last.last_known,
+        )  # fmt: skip
     if status != Status.COMPLETE:
         return ObservedResourceState(
             ObservedState.UNKNOWN, ObservationSource.OPERATION, updated_at, updated_at, reason
         )
-    if observed_at is not None and observed_at > updated_at:
-        return ObservedResourceState(ObservedState.PRESENT, ObservationSource.POLL, observed_at)
+    polled_at = last.stack_observed_at
+    is_included = last.is_observed and in_observation(polled_at, last.operated_since)
+    if is_included and polled_at is not None and polled_at > updated_at:
+        return ObservedResourceState(ObservedState.PRESENT, ObservationSource.POLL, polled_at)
     return ObservedResourceState(ObservedState.PRESENT, ObservationSource.OPERATION, updated_at)

@@ -157,9 +157,14 @@ class Reads:
             shown = await templates.read_template_summary(conn, stack.id, stack.version)
             return await _outputs(conn, stack, shown)
 
-    async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
-        """The resources of a stack. depth: levels of nested stacks to include."""
-        return await self._lists.read(lambda conn: read_resources(conn, stack.id, depth=depth))
+    async def resources(
+        self, stack: StackRecord, *, depth: int = 0, with_values: bool = True
+    ) -> list[ResourceRecord]:
+        """The resources of a stack. depth: levels of nested stacks to include. with_values: also
+        their properties, attributes and metadata, which are null without it."""
+        return await self._lists.read(
+            lambda conn: read_resources(conn, stack.id, depth=depth, with_values=with_values)
+        )
 
     async def resource_name(self, stack: StackRecord, wanted: str) -> str:
         """The name of a resource, by its name or plain name. Raises NotFound (ResourceNotFound)."""
@@ -260,11 +265,18 @@ class Reads:
 
     async def hooks(
         self,
-        project: str,
+        project: str | None,
         wanted: hook_lists.HookFilter,
     ) -> list[HookRecord]:
-        """The hooks that a filter selects, oldest first."""
+        """The hooks that a filter selects, oldest first. project: None for all projects."""
+        if project is None:
+            return await self._lists.page(lambda conn: hook_lists.read_hooks_of_all(conn, wanted))
         return await self._lists.page(lambda conn: hook_lists.read_hooks(conn, project, wanted))
+
+    async def hook_position(self, hook_id: UUID) -> hook_lists.HookPosition | None:
+        """The position of a hook of any project in lists; None: there is none."""
+        async with self._database.connection() as conn:
+            return await hook_lists.find_hook_position(conn, hook_id)
 
     async def audit_log(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:
         """The stack's audit log entries with numbers above `after`, oldest first."""

@@ -74,6 +74,15 @@ class ExternalValidation:
         _raise_errors(others, results)
         return results
 
+    async def validate_region(self, project: str, credential: str, region: str) -> None:
+        """Validate the region of a request without a definition. Raises Invalid."""
+        requests = self._region_requests(region)
+        if requests:
+            async with self._database.connection() as conn:
+                now = await read_now(conn)
+            context = ValidationContext(project, now, credential, region)
+            _raise_errors(requests, await self._run(requests, context))
+
     async def validate_locked(
         self,
         conn: Connection,
@@ -99,16 +108,19 @@ class ExternalValidation:
 
     def _requests(self, definition: StackDefinition, region: str) -> list[ValidationRequest]:
         """That of the region is the first one. Raises Invalid if stacks have no region here."""
-        names = self.names
-        found = collect_validations(definition, self._registry.schemas(), names)
+        found = collect_validations(definition, self._registry.schemas(), self.names)
+        return [*self._region_requests(region), *found]
+
+    def _region_requests(self, region: str) -> list[ValidationRequest]:
+        """ "": no request. Raises Invalid if stacks have no region here."""
         if not region:
-            return found
-        if REGION_CONSTRAINT not in names:
+            return []
+        if REGION_CONSTRAINT not in self.names:
             reason = "This server has no resource types of OpenStack, so a stack has no region."
             remedy = "Leave out the section context. The operator can set"
             setting = "[resource_types.openstack] enabled = true, in the mode keystone."
             raise Invalid([Finding(REGION_PLACE, reason, f"{remedy} {setting}")])
-        return [ValidationRequest(REGION_CONSTRAINT, region, REGION_PLACE), *found]
+        return [ValidationRequest(REGION_CONSTRAINT, region, REGION_PLACE)]
 
     def _call(self, request: ValidationRequest, context: ValidationContext) -> Verdict:
         try:

@@ -1,6 +1,6 @@
 """Builds the blueprint of a nested stack from the template files and values of its parent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -93,17 +93,20 @@ def build_nested(
     unknown: frozenset[str] = frozenset(),
     stored: bool = True,
     stack_outputs: StackOutputs | None = None,
+    admit: Callable[[int], None] = lambda _: None,
 ) -> Blueprint:
     """The blueprint of a nested stack. command: what the resource type requests. current_files: of
     the nested stack's current version, for members of a group that a later batch changes; files of
     the parent take precedence. unknown: names of parameters and pseudo parameters whose values are
     not known before the stack is created. stored: the blueprint is stored, with the files that the
-    nested stack may need; otherwise it has all files. stack_outputs: see `define_stack`.
+    nested stack may need; otherwise it has all files. stack_outputs: see `define_stack`. admit:
+    gets the number of resources in the template before they are built; may raise LimitReached.
 
     Raises Invalid with all errors, LimitReached.
     """
     files = {**current_files, **parent.files}
     template, environment, parameters = _template(parent, command, resource, registry, limits)
+    admit(len(template.resources))
     hidden_defaults = parent.hidden.intersection(environment.parameter_defaults)
     pseudo = {
         "OS::stack_id": str(child.stack_id),

@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 
 from engine.errors import ENVIRONMENT, Finding, Findings, Invalid, LimitReached, as_errors
+from engine.hot.environment.context_section import names_region, with_region
 from engine.hot.environment.environment import Environment, parse_environment
 from engine.hot.environment.merging import (
     HIDDEN_PARAMETERS_SECTION,
@@ -165,9 +166,12 @@ def _environment(
     warnings: Findings,
 ) -> dict[str, Json]:
     requested = _requested_environment(request, template, files, limits, warnings)
-    if stored is None:
-        return requested
-    return merge_into_stored(stored.ordered_environment(), requested)
+    merged = requested
+    if stored is not None:
+        merged = merge_into_stored(stored.ordered_environment(), requested)
+    if request.current_region is None or names_region(requested):
+        return merged
+    return with_region(merged, request.current_region)
 
 
 def _requested_environment(

@@ -40,7 +40,9 @@ class StackRequest:
     list, or ``resource:point`` texts; they apply to this traversal only. strict: warnings are
     errors. converge: an update also repairs resources that differ from their recorded state,
     according to the last observation; round: of a converge that has several. credential: the cloud
-    credential that the operations use. warnings: about the keys of the request.
+    credential that the operations use. warnings: about the keys of the request. current_region: of
+    the stack, which stays if the environment of the request names none; None: that of the
+    environment which `existing` starts from.
     """
 
     name: str = ""
@@ -70,6 +72,7 @@ class StackRequest:
     round: ConvergeRound | None = None
     credential: str = field(default="", repr=False)
     warnings: Sequence[Finding] = ()
+    current_region: str | None = None
 
     @property
     def uses_stored(self) -> bool:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from engine.errors import Finding, Invalid
 from engine.hot.environment.context_section import CONTEXT, REGION_NAME, REGION_PLACE
+from engine.service.requests.blueprint import Blueprint
 from engine.store.connection import Connection
 from engine.store.stacks import stack_rows
 from engine.store.stacks.stack_locks import LockedStack
@@ -24,6 +25,27 @@ async def change_region(
         return
     await check_region(conn, locked.id, locked.region, wanted, configured)
     await stack_rows.store_region(conn, locked.id, wanted)
+
+
+async def change_region_back(
+    conn: Connection, stack_id: UUID, current: str, blueprint: Blueprint, configured: str
+) -> None:
+    """Before a rollback: store the region of its blueprint, unless the failed change has created
+    resources in another one. They are deleted there first; `store_region_of_version` stores the
+    region when the rollback ends. current: of the stack.
+
+    Raises Invalid if there are such resources, and the blueprint has resources too.
+    """
+    wanted = blueprint.region
+    if wanted == current:
+        return
+    if blueprint.definition.resources:
+        await check_region(conn, stack_id, current, wanted, configured)
+    elif not is_same_region(current, wanted, configured) and await stack_rows.has_resources(
+        conn, stack_id
+    ):
+        return
+    await stack_rows.store_region(conn, stack_id, wanted)
 
 
 async def check_region(

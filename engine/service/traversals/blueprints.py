@@ -1,6 +1,7 @@
 """Builds the blueprints of requests: parsed and validated, with the outputs of other stacks."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -119,8 +120,13 @@ class Blueprints:
         nested: NestedPlace | None = None,
         conn: "Connection | None" = None,
         known: Mapping[OutputName, StackOutput] = NO_OUTPUTS,
+        *,
+        keeps_region: bool = True,
     ) -> Blueprint:
-        """As `build`, for a stack that exists."""
+        """As `build`, for a stack that exists. keeps_region: its region stays if the environment of
+        the request names none; False: it is that of the stored environment."""
+        if keeps_region:
+            request = replace(request, current_region=stack.region)
         return await self.build(
             request,
             stored,

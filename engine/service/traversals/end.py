@@ -21,6 +21,7 @@ from engine.principal import Principal, internal
 from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.desired_state import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
+from engine.service.requests.stack_region import change_region_back
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import savepoint
@@ -29,7 +30,11 @@ from engine.store.observer import drift_rows
 from engine.store.records import TemplateRecord
 from engine.store.resources import resource_rows
 from engine.store.resources.overrides import read_ended_overrides
-from engine.store.stacks.stack_rows import mark_deleted, record_stack_event
+from engine.store.stacks.stack_rows import (
+    mark_deleted,
+    record_stack_event,
+    store_region_of_version,
+)
 from engine.store.stacks.templates import read_requesters, read_template
 from engine.store.traversals import traversal_credentials
 from engine.store.traversals.advance import TraversalToEnd
@@ -91,15 +96,16 @@ async def end(conn: Connection, traversals: Traversals, ended: TraversalToEnd) -
             cancels=True,
         )
     else:
-        outcome = result_of(
-            ending.action, await failed_nodes(conn, ended.stack_id, ended.traversal)
-        )
+        failed = await failed_nodes(conn, ended.stack_id, ended.traversal)
+        outcome = result_of(ending.action, failed, nested=ending.nested)
         await _record(conn, ended, ending.action, ending.version, outcome)
         await end_traversal(conn, ended.stack_id, ended.traversal, outcome)
     if ending.nested:
         await _wake_parent(conn, traversals, ended)
     if outcome.state is TraversalState.COMPLETE and ending.action is Action.DELETE:
         await mark_deleted(conn, ended.stack_id)
+    if outcome.state is TraversalState.COMPLETE and ending.action is Action.ROLLBACK:
+        await store_region_of_version(conn, ended.stack_id, ending.version)
     if rolls_back and outcome.state is TraversalState.FAILED:
         await roll_back(conn, traversals, ended, ending, ending.requested_by)
     if ending.has_credentials:
@@ -252,7 +258,7 @@ async def _start_rollback(
 ) -> None:
     stored = await read_template(conn, ended.stack_id, reached or ending.version)
     blueprint = await traversals.blueprints.build(
-        StackRequest(template=empty_template(stored.template))
+        StackRequest(template=empty_template(stored.template), current_region=ending.region)
         if reached is None
         else StackRequest(existing=True),
         None if reached is None else stored,
@@ -263,6 +269,8 @@ async def _start_rollback(
         # The stack returns to the values of that version.
         known={} if reached is None else stored.read_outputs(),
     )
+    configured = traversals.limits.region
+    await change_region_back(conn, ended.stack_id, ending.region, blueprint, configured)
     failed = await read_template(conn, ended.stack_id, ending.version)
     await _undo_moves(conn, ended.stack_id, failed, blueprint)
     excluded = await read_requesters(conn, ended.stack_id, reached, scales=False) if reached else []

@@ -4,6 +4,9 @@
 (`RunNested`) is started in one transaction that locks both stacks, and recorded with the operation
 key, so that each step runs once even if a process crashes. Then the node waits without a timer; the
 end of the nested traversal wakes it (engine/service/traversals/end.py).
+
+The lock of a parent stack is held as briefly as possible: all its nodes wait for it, and each that
+waits holds a connection.
 """
 
 import asyncio
@@ -11,8 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from inspect import isawaitable
+from types import MappingProxyType
 from typing import NamedTuple, assert_never
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from engine.errors import Findings, NotFound
 from engine.hooks.rule_patterns import cleared_inside
@@ -22,7 +27,7 @@ from engine.hot.expressions.expression import decode
 from engine.hot.expressions.member_attributes import ALL_SECRET
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.language.versions import date_of
-from engine.plan.draft import AdoptedResource, Options
+from engine.plan.draft import AdoptedResource, Options, Plan
 from engine.plan.traversal_result import ended_early
 from engine.service.reads.stack_outputs import with_stack_outputs
 from engine.service.reads.stored_state import secret_outputs
@@ -150,7 +155,8 @@ class Children:
             return ALL_SECRET
 
 
-#: Maximum number of nested stacks that a process reads and plans concurrently, to limit its memory.
+#: Maximum number of nested stacks that a process reads, computes and plans concurrently; limits its
+#: memory.
 MAX_CONCURRENT = 4
 IN_PLACE_ACTIONS = {
     Operation.CHECK: Action.CHECK,
@@ -199,28 +205,47 @@ class NestedStacks:
         self._wake = wake
         self._children = Children(database, traversals.registry)
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        # Tasks of this process wait here for each other, without a connection.
+        self._parent_locks = WeakValueDictionary[UUID, asyncio.Lock]()
 
     async def run_operation(self, prepared: PreparedNode, call: Call, run: Run) -> Outcome:
         """Call an operation; if it returns a command for the nested stack, start that.
 
         Raises what the operation and the start of a traversal raise.
         """
-        work = prepared.work
-        child = await self._children.find(work, call)
-        if child is not None and child.is_run_by(call.operation_key):
-            if not call.superseded:
+        async with self._slots:
+            child = await self._find_child(prepared.work, call)
+            if child is not None and child.is_run_by(call.operation_key):
                 return Wait(None, call.progress)
-            await self._end_child_early(work, child, cancels=call.cancelled)
-            child = await self._children.find(work, call)
-        view = None if child is None else await self._children.read(child, call.operation_key)
-        named, names_secret = await self._children.read_referenced(prepared)
-        has_secrets = names_secret or bool(_resource(prepared).secret)
-        result = run(replace(call, child=view, has_secrets=has_secrets, referenced=named))
-        outcome = await result if isawaitable(result) else result
+            result = await self._call(prepared, call, run, child)
+            if isinstance(result, RunNested):
+                return await self._start(_Step(prepared, call, result, child))
+        if not isawaitable(result):
+            return result
+        outcome = await result
         if not isinstance(outcome, RunNested):
             return outcome
         async with self._slots:
             return await self._start(_Step(prepared, call, outcome, child))
+
+    async def _find_child(self, work: Work, call: Call) -> NestedStackRecord | None:
+        """The nested stack. Ends its traversal if the operation that started it is superseded."""
+        child = await self._children.find(work, call)
+        if child is None or not child.is_run_by(call.operation_key) or not call.superseded:
+            return child
+        await self._end_child_early(work, child, cancels=call.cancelled)
+        return await self._children.find(work, call)
+
+    async def _call(
+        self, prepared: PreparedNode, call: Call, run: Run, child: NestedStackRecord | None
+    ) -> Outcome | Awaitable[Outcome]:
+        """Call the operation of the type in a thread: the template of a thousand members takes
+        longer than the event loop may be blocked."""
+        view = None if child is None else await self._children.read(child, call.operation_key)
+        named, names_secret = await self._children.read_referenced(prepared)
+        has_secrets = names_secret or bool(_resource(prepared).secret)
+        extended_call = replace(call, child=view, has_secrets=has_secrets, referenced=named)
+        return await self._traversals.thread_pool(lambda: run(extended_call), prepared.work.project)
 
     async def _end_child_early(
         self, work: Work, child: NestedStackRecord, *, cancels: bool
@@ -267,7 +292,17 @@ class NestedStacks:
             if isinstance(command, ReconcileNested | RestoreNested)
             else None
         )
-        async with self._database.transaction("nest") as conn:
+        if (
+            plan is not None
+            and child is None
+            and not plan.blueprint.stack_outputs  # sources are locked after the parent
+            and parent_traversal.state == TraversalState.RUNNING
+            and await self._create(step, plan, parent_traversal)
+        ):
+            self._wake()
+            return waiting
+        lock = self._parent_locks.setdefault(step.claim.stack_id, asyncio.Lock())
+        async with lock, self._database.transaction("nest") as conn:
             parent_and_child = [step.claim.stack_id, *([child.id] if child else [])]
             await stack_locks.lock_stacks(conn, parent_and_child)
             parent_traversal = await nested_stacks.read_claimed_traversal(conn, step.claim)
@@ -343,54 +378,110 @@ class NestedStacks:
         kept = snapshot.saved_data(blueprint.definition.resources) if snapshot else {}
         return _Plan(stack_id, name, blueprint, adopted, kept, snapshot)
 
+    async def _create(self, step: _Step, plan: "_Plan", parent_traversal: ClaimedTraversal) -> bool:
+        """Start the first traversal of a new nested stack. Returns False, and stores nothing, if
+        the parent has changed since it was read.
+
+        The parent is locked last, after everything is planned and stored. This order causes no
+        deadlock: no other transaction sees the rows of the new stack, so none waits for them.
+        """
+        try:
+            async with self._database.transaction("nest") as conn:
+                desired, planned = await self._start_first(conn, step, plan, parent_traversal)
+                await stack_locks.lock_stacks(conn, [step.claim.stack_id])
+                now = await nested_stacks.read_claimed_traversal(conn, step.claim)
+                live = await live_breakpoints(conn, plan.stack_id)
+                if now != parent_traversal or live != desired.current.live:
+                    raise _ParentChanged
+                await self._check_quotas(conn, step, planned)
+        except _ParentChanged:
+            return False
+        return True
+
+    async def _start_first(
+        self, conn: Connection, step: _Step, plan: "_Plan", parent_traversal: ClaimedTraversal
+    ) -> tuple[DesiredState, Plan]:
+        """Store a new nested stack with its first traversal."""
+        work, resource_id = step.prepared.work, step.call.resource_id
+        await nested_stacks.insert_nested_stack(
+            conn, plan.stack_id, plan.name, work.key.stack_id, resource_id, work.name
+        )
+        current = CurrentState(live=await live_breakpoints(conn, plan.stack_id))
+        desired = self._build_desired(step, plan, parent_traversal, Action.CREATE, current)
+        started = await self._traversals.start_update(conn, desired)
+        await self._store_rules(conn, plan, parent_traversal)
+        return desired, started.plan
+
     async def _update(
         self, conn: Connection, step: _Step, plan: "_Plan", parent_traversal: ClaimedTraversal
     ) -> None:
-        """Start a traversal that creates or updates the nested stack."""
-        work, call = step.prepared.work, step.call
-        number, version, action, current = 1, 1, Action.CREATE, None
-        overrides: Mapping[str, Json] = {}
+        """Start a traversal that creates or updates the nested stack; both stacks are locked."""
         if step.child is None:
-            await nested_stacks.insert_nested_stack(
-                conn, plan.stack_id, plan.name, work.key.stack_id, call.resource_id, work.name
-            )
-        else:
-            locked = await self._traversals.lock(conn, work.project, plan.stack_id)
-            await self._traversals.supersede(conn, locked, parent_traversal.requested_by)
-            number, version, action = locked.traversal + 1, locked.newest + 1, Action.UPDATE
-            await check_immutable(conn, plan.stack_id, locked.version, plan.blueprint)
-            overrides = await read_ended_overrides(conn, plan.stack_id)
-            if plan.snapshot is not None:
-                names = plan.blueprint.definition.resources
-                now = await read_overrides(conn, plan.stack_id)
-                overrides = plan.snapshot.restored_overrides(names, now)
-            restored = {*plan.kept, *overrides}
-            current = await read_current_state(conn, plan.stack_id, plan.blueprint, restored)
-        action = plan.action or action
-        desired = DesiredState(
+            _, planned = await self._start_first(conn, step, plan, parent_traversal)
+            await self._check_quotas(conn, step, planned)
+            return
+        locked = await self._traversals.lock(conn, step.prepared.work.project, plan.stack_id)
+        await self._traversals.supersede(conn, locked, parent_traversal.requested_by)
+        await check_immutable(conn, plan.stack_id, locked.version, plan.blueprint)
+        overrides = await read_ended_overrides(conn, plan.stack_id)
+        if plan.snapshot is not None:
+            names = plan.blueprint.definition.resources
+            now = await read_overrides(conn, plan.stack_id)
+            overrides = plan.snapshot.restored_overrides(names, now)
+        restored = {*plan.kept, *overrides}
+        current = await read_current_state(conn, plan.stack_id, plan.blueprint, restored)
+        desired = self._build_desired(
+            step, plan, parent_traversal, Action.UPDATE, current, overrides
+        )
+        desired = replace(desired, number=locked.traversal + 1, version=locked.newest + 1)
+        started = await self._traversals.start_update(conn, desired)
+        await self._store_rules(conn, plan, parent_traversal)
+        await self._check_quotas(conn, step, started.plan)
+
+    def _build_desired(
+        self,
+        step: _Step,
+        plan: "_Plan",
+        parent_traversal: ClaimedTraversal,
+        action: Action,
+        current: CurrentState,
+        overrides: Mapping[str, Json] = MappingProxyType({}),
+    ) -> DesiredState:
+        """The target of the nested stack's first traversal. action: unless the plan has one."""
+        return DesiredState(
             stack_id=plan.stack_id,
-            action=action,
-            number=number,
-            version=version,
+            action=plan.action or action,
+            number=1,
+            version=1,
             blueprint=plan.blueprint,
-            current=current or CurrentState(live=await live_breakpoints(conn, plan.stack_id)),
+            current=current,
             requested_by=parent_traversal.requested_by,
             options=Options(
                 adopted=plan.adopted or {}, restored=frozenset({*plan.kept, *overrides})
             ),
             kept=plan.kept,
             overrides=overrides,
-            cleared_breakpoints=cleared_inside(parent_traversal.cleared_breakpoints, work.name),
+            cleared_breakpoints=cleared_inside(
+                parent_traversal.cleared_breakpoints, step.prepared.work.name
+            ),
             refuses=False,
-            credential=call.credential,
+            credential=step.call.credential,
             parent_step=step.parent_step,
             excluded=parent_traversal.excluded,
         )
-        started = await self._traversals.start_update(conn, desired)
+
+    @staticmethod
+    async def _store_rules(
+        conn: Connection, plan: "_Plan", parent_traversal: ClaimedTraversal
+    ) -> None:
+        """Store the rules of the parent stack that stay."""
         lasting = [one for one in parent_traversal.nested_breakpoints if not one["requested"]]
         await nested_stacks.store_parent_rules(conn, plan.stack_id, lasting)
-        quotas = self._traversals.limits.for_project(work.project).quotas
-        await quotas.check_change(conn, work.project, started.plan)
+
+    async def _check_quotas(self, conn: Connection, step: _Step, planned: Plan) -> None:
+        project = step.prepared.work.project
+        quotas = self._traversals.limits.for_project(project).quotas
+        await quotas.check_change(conn, project, planned)
 
     async def _delete_or_act(
         self,
@@ -429,6 +520,10 @@ class NestedStacks:
         await self._traversals.keep_credential(
             conn, child.id, locked.traversal + 1, step.call.credential
         )
+
+
+class _ParentChanged(Exception):
+    """The parent's traversal is not as it was when a nested stack was planned."""
 
 
 class _Plan(NamedTuple):

@@ -124,6 +124,9 @@ class Planner:
         if desired.action in POLICY_CHECKED and not by_parent:
             existing, policies = desired.current.types_by_path(), self._limits.convergence
             warnings += check_policy(blueprint, existing, self._registry, policies, project)
+            requests = blueprint.environment.registry
+            if refused := self._limits.labels.check_requests(project, requests):
+                raise Invalid(refused)
         if warnings and blueprint.strict:
             raise Invalid(as_errors(warnings))
         breakpoints = self._breakpoints(desired)
@@ -135,7 +138,8 @@ class Planner:
             desired.options,
             desired.current.settled,
         )
-        planned = set_labels(planned, desired.current.rows, self._limits.labels.find_for(project))
+        label_of = self._limits.labels.find_for(project, blueprint.environment.registry)
+        planned = set_labels(planned, desired.current.rows, label_of)
         if desired.refuses and desired.parent_step is None:
             refuse(planned)
         stack_id = StackId(desired.stack_id)
@@ -157,7 +161,8 @@ class Planner:
             row.name for row in desired.current.rows if row.replaced_by is None and row.is_managed
         }
         breakpoints = self._breakpoints(desired)
-        label_of = self._limits.labels.find_for(project)
+        requests = desired.blueprint.environment.registry
+        label_of = self._limits.labels.find_for(project, requests)
         return [
             PlannedNode(
                 resource_id=self.new_resource_id(),

@@ -29,10 +29,10 @@ class PreparedUpdate:
 
     def is_current(self, request: StackRequest, locked: LockedStack) -> bool:
         """Return whether a build under the lock would have the same result: it depends on the
-        stack's name, and on its template version if the request is completed from that."""
-        return self.stack.name == locked.name and (
-            not request.uses_stored or self.stack.version == locked.version
-        )
+        stack's name and region, and on its template version if the request is completed from
+        that."""
+        same = self.stack.name == locked.name and self.stack.region == locked.region
+        return same and (not request.uses_stored or self.stack.version == locked.version)
 
 
 class UpdateBuilder:

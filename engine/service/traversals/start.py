@@ -261,7 +261,8 @@ class Traversals:
         self, conn: Connection, desired: DesiredState, planned: Plan, project: str
     ) -> None:
         """Store the labels of resources that the plan does not change."""
-        label_of, current = self.limits.labels.find_for(project), desired.current
+        requests = desired.blueprint.environment.registry
+        label_of, current = self.limits.labels.find_for(project, requests), desired.current
         if (
             label_of is None
             and not current.has_labels

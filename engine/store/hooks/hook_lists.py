@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Final
 from uuid import UUID
@@ -15,7 +15,7 @@ from engine.words import HookState
 #: One page of the hooks in one state. The index of the project or of the stack has the order.
 HOOK_PAGE = """cross join lateral (
     select h.stack_id, h.id, h.opened_at from hook h
-     where %s = $1 and h.state = w.state
+     where %s and h.state = w.state
        and ($4::text is null or h.point like $4)
        and ($7::interval is null or h.opened_at <= clock_timestamp() - $7)
        and ($8::text[] is null
@@ -32,12 +32,13 @@ HOOK_PAGE = """cross join lateral (
        and ($10::boolean is null or coalesce((h.rule ->> 'dry')::boolean, false) = $10)
        and ($11::text is null or h.path ~ $11)
        and (h.opened_at, h.id) > (
-           case when $5::uuid is null then '-infinity'
-                else (select opened_at from hook where id = $5 and project = $1) end,
-           coalesce($5, '00000000-0000-0000-0000-000000000000'))
+           %s, coalesce($5::uuid, '00000000-0000-0000-0000-000000000000'))
        and %s
      order by h.opened_at, h.id limit $6) x
 """
+#: The time of the last hook of the previous page, of the project.
+AFTER_MARKER = """case when $5::uuid is null then '-infinity'
+                else (select opened_at from hook where id = $5 and project = $1) end"""
 OF_PAGE = """from page p
  cross join lateral (select * from hook_details k
                       where k.stack_id = p.stack_id and k.id = p.id offset 0) h
@@ -45,11 +46,28 @@ OF_PAGE = """from page p
 """
 READ_HOOKS = f"""
 with page as (
-    select x.* from unnest($2::text[]) w (state) {HOOK_PAGE % ("h.project", "$3::uuid is null")}
+    select x.* from unnest($2::text[]) w (state)
+    {HOOK_PAGE % ("h.project = $1", AFTER_MARKER, "$3::uuid is null")}
      order by x.opened_at, x.id limit $6
 )
 select h.*
   {OF_PAGE}"""  # noqa: S608 - of constants
+#: Of all projects: a page of each, found by the index, and the first hooks of these pages. $1: the
+#: time of the last hook of the previous page.
+READ_HOOKS_OF_ALL = f"""
+with recursive project (name) as (
+    (select project from hook order by project limit 1)
+    union all
+    select (select h.project from hook h where h.project > p.name order by h.project limit 1)
+      from project p where p.name is not null
+), page as (
+    select x.* from project p cross join unnest($2::text[]) w (state)
+    {HOOK_PAGE % ("h.project = p.name", "$1::timestamptz", "$3::uuid is null")}
+     order by x.opened_at, x.id limit $6
+)
+select h.*
+  {OF_PAGE}"""  # noqa: S608 - of constants
+FIND_POSITION = "select opened_at, id from hook where id = $1"
 #: "coalesce": the index of the project has the order, too, but all hooks of the project.
 READ_STACK_HOOKS = f"""
 with recursive tree as (
@@ -59,7 +77,7 @@ with recursive tree as (
      cross join lateral (select c.id from stack c where c.parent_id = t.id offset 0) s
 ), page as (
     select x.* from tree t cross join unnest($2::text[]) w (state)
-    {HOOK_PAGE % ("coalesce(h.project, '')", "h.stack_id = t.id")}
+    {HOOK_PAGE % ("coalesce(h.project, '') = $1", AFTER_MARKER, "h.stack_id = t.id")}
      order by x.opened_at, x.id limit $6
 )
 select h.*
@@ -79,12 +97,19 @@ select h.* from unnest($1::uuid[]) k (id)
 _FIELDS = itemgetter(*(one.name for one in fields(HookRecord)))
 
 
+#: In the order of lists, also among the hooks of other databases: time of the opening, and ID.
+HookPosition = tuple[datetime, UUID]
+#: Less than the position of every hook.
+_FIRST: HookPosition = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
+
+
 @dataclass(frozen=True, slots=True)
 class HookFilter:
     """None: does not filter. stack_id: the stack and its nested stacks. point: a glob. path: a
     glob for each level, as `_path_regex`: ``web/*``. older: minimum time since the hook opened.
     mine: principals such as ``user:ada`` and ``role:dba`` that may answer the hook and have not
-    approved it; me: the keys of the same principal. marker: the last hook of the previous page."""
+    approved it; me: the keys of the same principal. marker: the last hook of the previous page;
+    after: its position instead, in lists of all projects."""
 
     state: str | None = None
     stack_id: UUID | None = None
@@ -95,14 +120,39 @@ class HookFilter:
     me: Sequence[str] = ()
     dry: bool | None = None
     marker: UUID | None = None
+    after: HookPosition | None = None
     limit: int = 100
 
 
 async def read_hooks(conn: Connection, project: str, filters: HookFilter) -> list[HookRecord]:
+    statement = READ_HOOKS if filters.stack_id is None else READ_STACK_HOOKS
+    return await _read_page(conn, statement, project, filters.marker, filters)
+
+
+async def read_hooks_of_all(conn: Connection, filters: HookFilter) -> list[HookRecord]:
+    """Hooks of all projects, after the position `after`. The filter names no stack and no
+    marker."""
+    opened_at, hook_id = filters.after or _FIRST
+    return await _read_page(conn, READ_HOOKS_OF_ALL, opened_at, hook_id, filters)
+
+
+async def find_hook_position(conn: Connection, hook_id: UUID) -> HookPosition | None:
+    """The position of a hook of any project; None: there is none with this ID."""
+    row = await conn.fetchrow(FIND_POSITION, hook_id)
+    return (row["opened_at"], row["id"]) if row else None
+
+
+async def _read_page(
+    conn: Connection,
+    statement: str,
+    where: str | datetime,
+    after: UUID | None,
+    filters: HookFilter,
+) -> list[HookRecord]:
+    """where: the project, or the time of the last hook of the previous page. after: this hook."""
     states = [filters.state] if filters.state else [one.value for one in HookState]
     rows = await conn.fetch(
-        READ_HOOKS if filters.stack_id is None else READ_STACK_HOOKS,
-        project, states, filters.stack_id, _like(filters.point), filters.marker,
+        statement, where, states, filters.stack_id, _like(filters.point), after,
         filters.limit, filters.older, filters.mine, filters.me, filters.dry,
         _path_regex(filters.path),
     )  # fmt: skip

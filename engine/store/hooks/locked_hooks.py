@@ -91,7 +91,11 @@ with decided as (
        and case h.state when 'waiting' then true end
 )
 {audit_log.INSERT}"""  # noqa: S608 - of constants
-ASSIGN_HOOK = "update hook set assigned = $3 where stack_id = $1 and id = $2 and state = 'waiting'"
+#: The condition of the state is one of DECIDE_HOOKS.
+ASSIGN_HOOK = """
+update hook set assigned = $3
+ where stack_id = $1 and id = $2 and case state when 'waiting' then true end
+"""
 PATCH_NODE = """
 update node set patched = $4 where stack_id = $1 and traversal = $2 and id = $3
 """
@@ -205,6 +209,13 @@ async def find_waiting_hook(
 async def lock_hooks(conn: Connection, keys: Sequence[tuple[UUID, UUID]]) -> list[LockedHook]:
     """Lock the stacks of the hooks (stack, hook), and read the hooks."""
     await lock_stacks(conn, {stack_id for stack_id, _ in keys})
+    return await read_locked_hooks(conn, keys)
+
+
+async def read_locked_hooks(
+    conn: Connection, keys: Sequence[tuple[UUID, UUID]]
+) -> list[LockedHook]:
+    """Read hooks (stack, hook), whose stacks the caller has locked."""
     rows = await conn.fetch(READ_HOOKS, *map(list, zip(*keys, strict=True)))
     return [_locked_hook(dict(row)) for row in rows]
 

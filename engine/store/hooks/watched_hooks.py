@@ -44,7 +44,6 @@ select h.stack_id, h.id, h.notification, b.state, b.differences, b.reason, b.sin
                  and r.id = resource_at_hook(n.phase, n.operation, n.resource_id, n.replacement_id)
   left join observation b on b.stack_id = r.stack_id and b.resource_id = r.id
                          and b.recorded_at = r.updated_at and b.resolved_at is null
- where h.watched_at is not null
  order by h.stack_id, h.id
 """
 #: $1: [{stack_id, id, previous, notification, digest, reason, wake_after}]. $2, $3: who closes the
@@ -115,7 +114,8 @@ async def mark_due(
 
 
 async def read_watched(conn: Connection, stack_ids: Sequence[UUID]) -> list[WatchedHook]:
-    """The waiting hooks of stacks whose observation was requested."""
+    """The waiting hooks of stacks that watch their resource, with its last observation. They are
+    read after each observation, whatever caused it: time, a report or a request."""
     return [WatchedHook(**dict(row)) for row in await conn.fetch(READ_WATCHED, stack_ids)]
 
 

@@ -3,15 +3,24 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from engine.plan.drift import DriftMarks
+from engine.plan.drift import DriftMarks, last_look
 from engine.principal import Principal
 from engine.store.connection import Connection
+from engine.store.observer.observations import (
+    IS_DRIFT,
+    LAST_KNOWN,
+    OPERATED_SINCE,
+    STACK_OBSERVED_AT,
+    LastKnownDrift,
+    split_last_known,
+)
 from engine.words import Json, ObservedState, ResourceAction
 
 #: Of a stack and its nested stacks. Observations of an earlier state of a resource are left out.
-READ_DRIFT = """
+READ_DRIFT = f"""
 with recursive tree (id, name, path) as (
     select id, name, '' from stack where id = $1
     union all
@@ -19,17 +28,19 @@ with recursive tree (id, name, path) as (
      cross join lateral (select id, name, path from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
-select t.id as stack_id, t.name as stack_name, t.path, r.id as resource_id, r.name, r.type,
-       r.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
-       b.reported ->> 'unrepaired' as unrepaired, b.found_by
+select t.id as stack_id, t.name as stack_name, t.path, c.id as resource_id, c.name, c.type,
+       c.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
+       b.reported ->> 'unrepaired' as unrepaired, b.found_by, {LAST_KNOWN},
+       {STACK_OBSERVED_AT} as stack_observed_at, {OPERATED_SINCE} as operated_since
   from tree t
+  left join observation_schedule q on q.stack_id = t.id
  cross join lateral (select * from observation
                       where stack_id = t.id and resolved_at is null offset 0) b
  cross join lateral (select * from resource q
                       where q.stack_id = t.id and q.id = b.resource_id
-                        and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
- order by t.path, r.name
-"""
+                        and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) c
+ order by t.path, c.name
+"""  # noqa: S608 - of constants
 #: Whether a stack does not own the physical resource of its resource `r`: it has external_id in the
 #: template, or is an entry of the section `data`.
 IS_EXTERNAL = """(
@@ -108,7 +119,7 @@ select w.stack_id
 """
 #: $2: how long drift must last. $3: the state of resources whose drift has ended. The caller has
 #: locked the stack.
-REPORT = """
+REPORT = f"""
 with due as materialized (
     select b.resource_id, b.state, b.differences, b.reason, b.since, r.name, r.type, r.physical_id,
            r.action, r.status
@@ -127,8 +138,10 @@ with due as materialized (
                                          'differences', d.differences)
       from due d where b.stack_id = $1 and b.resource_id = d.resource_id
 ), ended as (
-    delete from observation where stack_id = $1 and resolved_at is not null
-    returning reported, since
+    delete from observation b where stack_id = $1 and resolved_at is not null
+    returning reported,
+              case when b.state <> 'unknown' or {IS_DRIFT} is not true then since
+                   else known_since end as since
 ), draft as (
     select 'detected' as moment, name, type, physical_id, action, status,
            concat_ws(': ', 'drift: ' || state, nullif(reason, '')) as reason,
@@ -149,7 +162,7 @@ select record_events(array_agg(
                 status, reason, jsonb_build_object('operation', 'drift', 'drift', drift)
            )::event_draft order by moment desc, name))
   from draft having count(*) > 0
-"""
+"""  # noqa: S608 - of constants
 #: Reported drift that `converge` repairs. $1: root stacks. $2: observed states. names: of resources
 #: of the root stack, which may own the nested stack of a resource with drift. has_external: there
 #: is drift of a resource that the stack does not own, and no event says that it is not repaired.
@@ -210,7 +223,9 @@ select record_events(array_agg(
 @dataclass(frozen=True, slots=True)
 class DriftedResource:
     """A resource whose observed state differs from the recorded one. path: of its stack.
-    unrepaired: why its policy does not repair it; None: no attempt failed."""
+    unrepaired: why its policy does not repair it; None: no attempt failed. last_known: of state
+    unknown: the drift that was known before; None: there was none. observed_at: see `last_look`.
+    """
 
     stack_id: UUID
     stack_name: str
@@ -226,6 +241,7 @@ class DriftedResource:
     observed_at: datetime
     unrepaired: str | None
     found_by: str | None
+    last_known: LastKnownDrift | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +291,16 @@ async def read_marks(
 
 
 async def read_drift(conn: Connection, stack_id: UUID) -> list[DriftedResource]:
-    return [DriftedResource(**row) for row in await conn.fetch(READ_DRIFT, stack_id)]
+    return [_drifted_resource(row) for row in await conn.fetch(READ_DRIFT, stack_id)]
+
+
+def _drifted_resource(row: Any) -> DriftedResource:
+    columns, known = split_last_known(row)
+    columns["observed_at"] = last_look(
+        ObservedState(columns["state"]), columns["observed_at"],
+        columns.pop("stack_observed_at"), columns.pop("operated_since"),
+    )  # fmt: skip
+    return DriftedResource(**columns, last_known=known)
 
 
 async def read_unreported(conn: Connection, tolerated: Mapping[UUID, timedelta]) -> list[UUID]:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from engine.plan.convergence import merge_sections
 from engine.store.connection import Connection
+from engine.store.observer.observations import IS_DRIFT, STACK_OBSERVED_AT
 from engine.words import Json
 
 CHANNEL = "headgate_observe"
@@ -155,8 +156,9 @@ select pg_notify('headgate_observe', '') from due limit 1
 """  # noqa: S608 - of constants
 #: Of one project: one requested observation, or several of reported changes, or several that
 #: policies have scheduled, also those that may be early, or several of resources that were left
-#: out. Projects in the order of their earliest one. $1: how many. $2: the lease. $3: projects to
-#: leave out.
+#: out. Projects in the order of their earliest one. The limit is that of the rows that are locked:
+#: another process that claims at the same time gets as many other ones, not the rest of these.
+#: $1: how many. $2: the lease. $3: projects to leave out.
 CLAIM = """
 with recursive turn as (
     select (select min(project) from observation_schedule where next_at is not null) as project
@@ -188,8 +190,10 @@ with recursive turn as (
                        and (n.deferred = f.deferred or f.next_at < '1970-01-02')
                        and (n.next_at = f.next_at or f.next_at <> '1970-01-01 00:00:01+00')
                      order by n.next_at
-                     limit case when f.next_at = 'epoch' then 1 else $1 end))
+                     limit case when f.next_at = 'epoch' then $1 else 4 * $1 end))
             and least(d.next_at, d.early_at) <= clock_timestamp()
+          order by d.next_at
+          limit case when f.next_at = 'epoch' then 1 else $1 end
             for update skip locked) q
 ), claimed as (
     update observation_schedule q
@@ -245,10 +249,12 @@ select min(q.next_at) - clock_timestamp() from turn t
 """
 #: Ends observations unless another process has claimed their stack since. $1 to $5: stacks, claims,
 #: times until the next observation (null: none), observable resources, and not observable ones
-#: (null: as before).
+#: (null: as before). $6: whether a provider was asked.
 #: Also ends the observations of resources that are gone; their drift has ended, as a repair that
-#: replaces a resource ends it.
-FINISH = """
+#: replaces a resource ends it. Reported drift counts only if the stack still has a resource of that
+#: name. Without a report, the name is gone too: only the nodes of past traversals have it, and a
+#: search for it there would read whole graphs.
+FINISH = f"""
 with finished as (
     update observation_schedule q
        set next_at = case when q.requested_at > q.claimed_at then 'epoch'
@@ -260,18 +266,25 @@ with finished as (
            resume_at = case when q.reported_at > q.claimed_at
                             then clock_timestamp() + e.next_in end,
            observed_at = coalesce(q.deferred_since, q.claimed_at), claimed_at = null,
+           polled_at = case when e.polled then coalesce(q.deferred_since, q.claimed_at)
+                           else coalesce(q.polled_at, q.observed_at, '-infinity') end,
            deferred = null, deferred_since = null,
            drifted_at = case when exists (
                select from observation b
-                where b.stack_id = q.stack_id and b.resolved_at is null and b.state <> 'unknown'
+                where b.stack_id = q.stack_id and b.resolved_at is null and {IS_DRIFT}
                   and not exists (select from resource r
                                    where r.stack_id = b.stack_id and r.id = b.resource_id
                                      and r.replaced_by is null)
+                  and (b.reported is null
+                       or exists (select from resource r
+                                   where r.stack_id = b.stack_id
+                                     and r.name = b.reported ->> 'name'
+                                     and r.replaced_by is null))
            ) then clock_timestamp() else q.drifted_at end,
            observable = coalesce(e.observable, q.observable),
            not_observable = coalesce(e.not_observable, q.not_observable)
-      from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[])
-           e (stack_id, claim, next_in, observable, not_observable)
+      from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[],
+                  $6::boolean[]) e (stack_id, claim, next_in, observable, not_observable, polled)
      where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
     returning q.stack_id
 ), gone as materialized (
@@ -287,7 +300,7 @@ with finished as (
 )
 delete from observation b using gone g
  where b.stack_id = g.stack_id and b.resource_id = g.resource_id and not g.reported
-"""
+"""  # noqa: S608 - of constants
 #: Ends observations of reported changes. $1 to $3: stacks, claims, and intervals (null: none). $4:
 #: whether their resources had been left out before. The schedule stays, unless the interval has
 #: become shorter.
@@ -310,8 +323,9 @@ update observation_schedule q
  where q.stack_id = e.stack_id and q.claim = e.claim and q.claimed_at is not null
 """
 #: Ends observations that have left out resources, which are observed alone later. $1: [{stack_id,
-#: claim, seconds: until then, resources, reason, whole: all of the stack was to be observed,
-#: reported: resources that were reported now, observable, not_observable: null: as before}].
+#: claim, seconds: until then, resources, reason, whole: all of the stack was to be observed, rest:
+#: what such an observation had left out, reported: resources that were reported now, observable,
+#: not_observable: null: as before, polled: a provider was asked}].
 DEFER = """
 update observation_schedule q
    set next_at = case when q.requested_at > q.claimed_at then 'epoch'
@@ -325,12 +339,17 @@ update observation_schedule q
                                                    union select unnest(d.resources))
                        else d.resources end,
        deferred_since = case when d.whole then q.claimed_at else q.deferred_since end,
+       polled_at = case when d.whole and d.polled then q.claimed_at
+                       when d.whole then coalesce(q.polled_at, q.observed_at, '-infinity')
+                       when d.rest and d.polled then q.deferred_since
+                       else q.polled_at end,
        deferred_reason = d.reason, early_at = null, claimed_at = null,
        observable = coalesce(d.observable, q.observable),
        not_observable = coalesce(d.not_observable, q.not_observable)
   from jsonb_to_recordset($1) d (stack_id uuid, claim integer, seconds double precision,
                                  resources uuid[], reason text, reported boolean, whole boolean,
-                                 observable integer, not_observable integer)
+                                 rest boolean, observable integer, not_observable integer,
+                                 polled boolean)
  where q.stack_id = d.stack_id and q.claim = d.claim and q.claimed_at is not null
 """
 #: Ends claims without an observation. $3: until the next one; null: when one is requested.
@@ -349,7 +368,7 @@ delete from observation_schedule q using unnest($1::uuid[], $2::integer[]) c (st
 """
 #: Of a stack and its nested stacks. due: an observation that was requested, or of a reported
 #: change, has not ended. requested: one that was requested; reports do not delay it.
-READ_SCHEDULE = """
+READ_SCHEDULE = f"""
 with recursive tree (id) as (
     select id from stack where id = $1
     union all
@@ -357,7 +376,7 @@ with recursive tree (id) as (
      cross join lateral (select id from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
-select case when count(q.observed_at) = count(*) then min(q.observed_at) end as observed_at,
+select case when count(q.shown_at) = count(*) then min(q.shown_at) end as observed_at,
        coalesce(bool_or(q.reported is not null
                         or q.deferred is not null and q.deferred_since is null
                         or q.requested_at > coalesce(q.observed_at, '-infinity')), false) as due,
@@ -366,8 +385,10 @@ select case when count(q.observed_at) = count(*) then min(q.observed_at) end as 
        coalesce(sum(q.observable), 0)::integer as observable,
        coalesce(sum(q.not_observable), 0)::integer as not_observable,
        min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at
-  from tree t left join observation_schedule q on q.stack_id = t.id
-"""
+  from tree t
+  left join lateral (select q.*, {STACK_OBSERVED_AT} as shown_at from observation_schedule q
+                      where q.stack_id = t.id offset 0) q on true
+"""  # noqa: S608 - of constants
 #: The sections of the template and the environment of a stack's root stack.
 READ_SECTION = """
 select v.template -> 'convergence' as by_template, v.environment -> 'convergence' as by_environment
@@ -412,8 +433,8 @@ class ClaimedStack:
 @dataclass(frozen=True, slots=True)
 class ObservationStatus:
     """Of a stack and its nested stacks. observed_at: start of the oldest of their last
-    observations; None: one was never observed. due: an observation that was requested, or of a
-    reported change, has not ended. requested: one that was requested has not.
+    observations that asked a provider; None: one was never observed. due: an observation that was
+    requested, or of a reported change, has not ended. requested: one that was requested has not.
     observable, not_observable: number of resources. next_at: when a policy observes one next."""
 
     observed_at: datetime | None
@@ -436,18 +457,19 @@ class ReportedChanges:
 @dataclass(frozen=True, slots=True)
 class FinishedObservation:
     """next_in: until the next one; None: it is requested. observable, not_observable: number of
-    resources."""
+    resources. polled: a provider was asked, or there was nothing to ask about."""
 
     claimed: ClaimedStack
     next_in: timedelta | None
     observable: int
     not_observable: int
+    polled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredObservation:
     """An observation that has left out resources. next_in: until they are observed. observable:
-    number of resources, with these."""
+    number of resources, with these. polled: see `FinishedObservation`."""
 
     claimed: ClaimedStack
     resources: Sequence[UUID]
@@ -455,6 +477,7 @@ class DeferredObservation:
     reason: str
     observable: int
     not_observable: int
+    polled: bool = True
 
 
 async def request(conn: Connection, stack_id: UUID) -> None:
@@ -542,6 +565,7 @@ async def finish(conn: Connection, finished: Sequence[FinishedObservation]) -> N
             [one.next_in for one in whole],
             [None if one.claimed.rest else one.observable for one in whole],
             [None if one.claimed.rest else one.not_observable for one in whole],
+            [one.polled for one in whole],
         )
     if reported:
         claims = _claims([one.claimed for one in reported])
@@ -566,6 +590,8 @@ def _deferred_row(one: DeferredObservation) -> dict[str, Json]:
         "reason": one.reason,
         "reported": not whole and not claimed.deferred,
         "whole": whole,
+        "rest": claimed.rest,
+        "polled": one.polled,
         "observable": one.observable if whole else None,
         "not_observable": one.not_observable if whole else None,
     }

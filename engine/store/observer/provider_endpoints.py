@@ -182,7 +182,7 @@ class NewFailure:
 @dataclass(frozen=True, slots=True)
 class PausedObservation:
     """Resources of a stack that are not observed until a time. type, endpoint: that has failed;
-    empty: the budget of requests is used up."""
+    empty: the budget of requests, or the quota of observations, is used up."""
 
     type: str
     endpoint: str

@@ -148,6 +148,22 @@ select count(*), record_numbered_events(
 """
 COMPUTE = _computed.format(then=_select)
 ROLL_UP = _computed.format(then=_roll_up)
+#: What all projects have used today, of what no process counts. $1: who requests repairs.
+TODAY = """
+with today as materialized (
+    select date_trunc('day', clock_timestamp(), 'UTC') as at
+)
+select (select count(*) from traversal
+         where ended_at >= t.at and requested_by_id = $1 and parent_traversal is null) as repairs,
+       (select coalesce(sum(extract(epoch from decided_at - opened_at)::bigint), 0)::bigint
+          from hook
+         where state <> 'waiting' and mode <> 'notify' and decided_at >= t.at) as hook_seconds,
+       (select coalesce(sum(resources), 0)::bigint from resource_sample where at >= t.at)
+           as resource_hours
+  from today t
+"""
+#: Seconds. Metrics read it often.
+TIMEOUT = 5.0
 READ = "select * from project_usage where project = $1 and day between $2 and $3 order by day"
 
 
@@ -163,6 +179,15 @@ class DayUsage:
     repairs: int
     operations: int
     hooks: int
+    hook_seconds: int
+    resource_hours: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageToday:
+    """What all projects have used since midnight in UTC."""
+
+    repairs: int
     hook_seconds: int
     resource_hours: int
 
@@ -219,6 +244,11 @@ async def roll_up(conn: Connection, first: date, last: date, repairs_by: Princip
 async def read(conn: Connection, project: str, first: date, last: date) -> Sequence[DayUsage]:
     """The rolled-up usage of a project on these days; days without any are left out."""
     return [DayUsage(**row) for row in await conn.fetch(READ, project, first, last)]
+
+
+async def read_today(conn: Connection, repairs_by: Principal) -> UsageToday:
+    row = await conn.fetchrow(TODAY, repairs_by.id, timeout=TIMEOUT)
+    return UsageToday(**row)  # type: ignore[arg-type]
 
 
 async def compute(

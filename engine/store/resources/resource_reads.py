@@ -36,7 +36,10 @@ with recursive tree (id, project, name, depth, path_names, parent_resource) as (
 )
 select t.id as stack_id, t.project, t.name as stack_name, t.parent_resource, c.id as nested_id,
        c.name as nested_name, r.id, r.name, r.type, r.physical_id, r.action, r.status, r.reason,
-       r.properties, r.masked_properties, r.secret_attributes, r.attributes, r.metadata,
+       case when $4 then r.properties end as properties,
+       case when $4 then r.masked_properties end as masked_properties, r.secret_attributes,
+       case when $4 then r.attributes end as attributes,
+       case when $4 then r.metadata end as metadata,
        array(select q.name
                from unnest(r.requires) k (id)
               cross join lateral (select name from resource
@@ -141,9 +144,15 @@ class ExportedResource:
 
 
 async def read_resources(
-    conn: Connection, stack_id: UUID, name: str | None = None, *, depth: int = 0
+    conn: Connection,
+    stack_id: UUID,
+    name: str | None = None,
+    *,
+    depth: int = 0,
+    with_values: bool = True,
 ) -> list[ResourceRecord]:
     """Resources of the stack, then of its nested stacks. depth: levels of nested stacks.
+    with_values: also their properties, attributes and metadata, which are null without it.
 
     Operations are read first, so that none ends unseen: its result would be missing.
     """
@@ -151,7 +160,7 @@ async def read_resources(
         (row["stack_id"], row["resource_id"]): row
         for row in await conn.fetch(READ_OPERATIONS, stack_id, name, depth)
     }
-    rows = await conn.fetch(READ_RESOURCES, stack_id, name, depth)
+    rows = await conn.fetch(READ_RESOURCES, stack_id, name, depth, with_values)
     found = [display_record(ResourceRecord, row, row["stack_id"], "resource") for row in rows]
     return [_with_operation(one, running.get((one.stack_id, one.id))) for one in found]
 

@@ -3,8 +3,8 @@
 --
 -- It never waits for a lock, so a locked stack does not delay the others. It leaves to
 -- engine/service/traversals/end.py, which ends traversals one at a time: stacks that another transaction
--- has locked, also if only the parent is locked; traversals that failed, stopped or timed out; deletes;
--- and nested stacks that have a credential to pass on.
+-- has locked, also if only the parent is locked; traversals that failed, stopped or timed out; deletes
+-- and rollbacks; and nested stacks that have a credential to pass on.
 --
 -- p_ends: traversals, without a node. p_results: by action, the result of a traversal whose nodes have
 -- all succeeded (event_type, state, status, shown, reason). p_unsuccessful: the states of nodes that
@@ -42,7 +42,7 @@ begin
       from unnest(p_ends) e
      cross join lateral (
            select s.parent_id, s.traversal from stack s
-            where s.id = e.stack_id and s.id = any (v_locked)
+            where s.id = e.stack_id and e.stack_id = any (v_locked)
               and (s.parent_id is null or s.parent_id = any (v_locked)) offset 0) s
      cross join lateral (
            select t.action, t.state = 'ending' and s.traversal = t.number as ending,
@@ -51,7 +51,7 @@ begin
             where t.stack_id = e.stack_id and t.number = e.traversal offset 0) t
      where not t.running
        and (not t.ending
-            or t.action <> 'DELETE'
+            or t.action <> 'DELETE' and t.action <> 'ROLLBACK'
                and not (s.parent_id is not null
                         and exists (select from credential c
                                      where c.stack_id = e.stack_id offset 0))

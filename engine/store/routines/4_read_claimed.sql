@@ -12,9 +12,12 @@ language sql stable as $$
            n.operation, n.direction, n.phase, n.definition, n.rules, n.breakpoints_hit,
            n.operation_key, n.progress, n.attempts, n.started_at is not null,
            case when n.rules is not null then
-               array(select q.name from node q where q.stack_id = n.stack_id
-                        and q.traversal = n.traversal and q.id = any (n.dependents)
-                        and q.direction = n.direction order by q.id) end,
+               array(select q.name from unnest(n.dependents) d (id)
+                      cross join lateral (
+                            select q.name from node q
+                             where q.stack_id = n.stack_id and q.traversal = n.traversal
+                               and q.id = d.id and q.direction = n.direction offset 0) q
+                      order by d.id) end,
            r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
            r.masked_properties, r.attributes, r.data,
            r.metadata, r.digest,

@@ -1,7 +1,7 @@
 """Finds and lists stacks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
@@ -14,36 +14,44 @@ from engine.words import Json
 
 STACK_EXISTS = "select exists (select from stack where id = $1)"
 FIND_STACK = """
-select * from current_stack
+select * from current_stack_and_region
  where project = $1 and (id = $2 or name = $3 and deleted_at is null)
  order by id = $2 desc limit 1
 """
 #: A page in an order that an index has (routines/3_stack_page.sql).
 PAGE = "select * from stack_page($1, $2, $3, $4, $5, $6, $7, $8)"
-# Of all projects: a page of each, found by an index, and the first stacks of these pages.
+# Of all projects, found by an index: the first stack of each, and a page of those projects whose
+# first stacks come first. The stacks of the page are of these projects.
 _PROJECTS = """recursive project (name) as (
     (select project from stack order by project limit 1)
     union all
     select (select s.project from stack s where s.project > p.name order by s.project limit 1)
       from project p where p.name is not null
-)
-"""
-NEWEST_OF_ALL = f"""
-with {_PROJECTS}select s.*
-  from project p
- cross join lateral (
-       select s.* from current_stack s
+)"""
+_NEWEST = """current_stack s
         where s.project = p.name and (s.created_at, s.id) < ($1, $2) and stack_matches(s, $3)
-        order by s.created_at desc, s.id desc limit $4) s
+        order by s.created_at desc, s.id desc"""
+_OLDEST = """current_stack s
+        where s.project = p.name and (s.created_at, s.id) > ($1, $2) and stack_matches(s, $3)
+        order by s.created_at, s.id"""
+NEWEST_OF_ALL = f"""
+with {_PROJECTS}, first as materialized (
+    select p.name from project p
+     cross join lateral (select s.* from {_NEWEST} limit 1) s
+     order by s.created_at desc, s.id desc limit $4
+)
+select s.* from first p
+ cross join lateral (select s.* from {_NEWEST} limit $4) s
  order by s.created_at desc, s.id desc limit $4
 """  # noqa: S608 - of constants
 OLDEST_OF_ALL = f"""
-with {_PROJECTS}select s.*
-  from project p
- cross join lateral (
-       select s.* from current_stack s
-        where s.project = p.name and (s.created_at, s.id) > ($1, $2) and stack_matches(s, $3)
-        order by s.created_at, s.id limit $4) s
+with {_PROJECTS}, first as materialized (
+    select p.name from project p
+     cross join lateral (select s.* from {_OLDEST} limit 1) s
+     order by s.created_at, s.id limit $4
+)
+select s.* from first p
+ cross join lateral (select s.* from {_OLDEST} limit $4) s
  order by s.created_at, s.id limit $4
 """  # noqa: S608 - of constants
 READ_NAME = "select name from stack where project = $1 and id = $2"
@@ -149,7 +157,8 @@ class StackPage:
     total: int | None
 
 
-_FIELDS = itemgetter(*(one.name for one in fields(StackRecord)))
+#: Of the view current_stack, which processes of the previous release read, too.
+_FIELDS = itemgetter(*(one.name for one in fields(StackRecord) if one.name != "region"))
 
 
 async def list_stacks(conn: Connection, project: str | None, filters: StackFilter) -> StackPage:
@@ -231,4 +240,4 @@ async def find_stack(
 ) -> StackRecord | None:
     """By ID, also a deleted stack; otherwise by name."""
     row = await conn.fetchrow(FIND_STACK, project, stack_id, name)
-    return StackRecord(*_FIELDS(row)) if row else None
+    return replace(StackRecord(*_FIELDS(row)), region=row["region"]) if row else None

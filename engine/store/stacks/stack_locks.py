@@ -13,17 +13,7 @@ from engine.principal import Principal
 from engine.store.connection import Connection
 
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
-LOCK_STACK = """
-select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
-       (select max(version) from template v where v.stack_id = s.id) as newest,
-       s.disable_rollback, t.state, t.action,
-       t.requested_by, t.requested_by_id, t.excluded, now() as now, o.name as root, s.path, s.tags,
-       s.region
-  from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
-  left join stack o on o.id = s.root_id
- where s.id = $1 and s.project = coalesce($2, s.project)
-   for no key update of s
-"""
+LOCK_STACK = "select * from lock_stack($1, $2)"
 LOCK_NAMED = """
 select id, name from stack
  where project = $1 and deleted_at is null and (name = any ($2) or id::text = any ($2))

@@ -30,6 +30,14 @@ update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_
 READ_REGIONS = "select id, region from stack where id = any ($1::uuid[])"
 #: Of a root stack and its nested stacks.
 STORE_REGION = "update stack set region = $2 where id = $1 or root_id = $1"
+#: The region that the environment of a version names, of a stack without resources.
+STORE_REGION_OF_VERSION = """
+update stack s set region = coalesce(v.environment #>> '{context,region_name}', '')
+  from template v
+ where s.id = $1 and v.stack_id = s.id and v.version = $2
+   and s.region <> coalesce(v.environment #>> '{context,region_name}', '')
+   and not exists (select from resource r where r.stack_id = s.id)
+"""
 HAS_RESOURCES = """
 select exists (select from stack s join resource r on r.stack_id = s.id
                 where s.id = $1 or s.root_id = $1)
@@ -131,6 +139,11 @@ async def read_regions(conn: Connection, stack_ids: Sequence[UUID]) -> dict[UUID
 async def store_region(conn: Connection, stack_id: UUID, region: str) -> None:
     """Set the region of a root stack and its nested stacks."""
     await conn.execute(STORE_REGION, stack_id, region)
+
+
+async def store_region_of_version(conn: Connection, stack_id: UUID, version: int) -> None:
+    """Set the region of a root stack to that of a template version, unless it has resources."""
+    await conn.execute(STORE_REGION_OF_VERSION, stack_id, version)
 
 
 async def has_resources(conn: Connection, stack_id: UUID) -> bool:

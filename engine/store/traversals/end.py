@@ -195,7 +195,7 @@ def _move(kind: Json, step: Step) -> Json:
 
 ENDING = """
 select t.state = 'running' as timed_out, t.action, t.version, t.requested_by, t.requested_by_id,
-       s.project, s.name, s.disable_rollback, s.parent_id is not null as nested,
+       s.project, s.name, s.region, s.disable_rollback, s.parent_id is not null as nested,
        exists (select from credential c where c.stack_id = s.id) as has_credentials,
        (select max(version) from template v where v.stack_id = s.id) as newest
   from traversal t join stack s on s.id = t.stack_id and s.traversal = t.number
@@ -231,7 +231,8 @@ _MAX_FAILED_NODES = 1000
 @dataclass(frozen=True, slots=True)
 class EndingTraversal:
     """A traversal to end. timed_out: its time limit is reached before its nodes have ended. nested:
-    its stack has a parent. has_credentials: credentials of its stack are stored."""
+    its stack has a parent. has_credentials: credentials of its stack are stored. region: of its
+    stack, as `Call.region`."""
 
     timed_out: bool
     action: Action
@@ -239,6 +240,7 @@ class EndingTraversal:
     requested_by: Principal
     project: str
     name: str
+    region: str
     disable_rollback: bool
     newest: int
     nested: bool = False

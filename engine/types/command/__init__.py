@@ -194,6 +194,10 @@ class Command(ResourceType):
     def observation_endpoint(self, call: Call) -> str:
         return _program(call.properties["check"])
 
+    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
+        """None: `check` does not say what differs."""
+        return ()
+
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         return {call.resource_id: await self._observe(call) for call in calls}
 

@@ -8,6 +8,7 @@ from urllib.parse import unquote_plus
 from engine.hot.expressions.masking import contains_mask
 from engine.plan.overrides import with_value
 from engine.types.http.json_paths import first_value
+from engine.types.http.requests import escape, fill, names_in, unescape
 from engine.types.observation import Difference
 from engine.words import Json
 
@@ -34,7 +35,7 @@ def adopted_places(properties: Mapping[str, Json], path: str) -> Sequence[tuple[
         found = [
             place
             for place, value in _values(body)
-            if names and place[-len(names) :] == names and value == compare[path]
+            if names and place[-len(names) :] == names and _sends(value, compare[path])
         ]
         if not found and request == "update" and not _lacks(body, names):
             return ()
@@ -42,6 +43,11 @@ def adopted_places(properties: Mapping[str, Json], path: str) -> Sequence[tuple[
     return (
         () if _sends_elsewhere(properties.get("update"), compare[path], names, places) else places
     )
+
+
+def adopted_value(place: Sequence[str], value: Json) -> Json:
+    """An adopted value at a place: requests do not take it for a placeholder."""
+    return value if place[0] == "compare" else escape(value)
 
 
 def with_live_values(
@@ -54,7 +60,7 @@ def with_live_values(
         if found is None or contains_mask(one.observed):
             continue
         for place in adopted_places(properties, one.path):
-            properties = with_value(properties, place, found[0])
+            properties = with_value(properties, place, adopted_value(place, found[0]))
     return properties
 
 
@@ -76,13 +82,18 @@ def _occurs(
 ) -> bool:
     if place in places:
         return False
-    if sent == value:
+    if sent == value or _sends(sent, value):
         return True
     if isinstance(sent, Mapping):
         return any(_occurs(one, value, places, (*place, name)) for name, one in sent.items())
     if isinstance(sent, list):
         return any(_occurs(one, value, places, (*place, "")) for one in sent)
-    return isinstance(sent, str) and _mentions(sent, value)
+    return isinstance(sent, str) and (_mentions(sent, value) or _mentions(unescape(sent), value))
+
+
+def _sends(body: Json, value: Json) -> bool:
+    """Whether a part of a body, which may have escaped placeholders, sends a value."""
+    return not any(names_in(body)) and fill(body, {}) == value
 
 
 def _mentions(text: str, value: Json) -> bool:

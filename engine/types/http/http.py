@@ -13,7 +13,7 @@ from engine.errors import Findings, HeadgateError, Unavailable
 from engine.hot.schema.properties import fill_defaults
 from engine.types.completion import AcceptedOperation, ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.http.adoption import adopted_places, with_live_values
+from engine.types.http.adoption import adopted_places, adopted_value, with_live_values
 from engine.types.http.json_paths import InvalidPath, is_path
 from engine.types.http.object_observer import ObjectObserver
 from engine.types.http.observation import list_key
@@ -51,6 +51,7 @@ from engine.types.http.service import OFF, HttpService, HttpSettings
 from engine.types.http_client import GONE, HttpClient, ServiceError
 from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
 from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
 from engine.types.operation_outcomes import CANCELLED
 from engine.types.operator_credentials import Credentials
 from engine.words import Json, ObservedState, ResourceId
@@ -64,6 +65,7 @@ LATER_PROPERTIES = frozenset(
 LIST_PROPERTIES = ("base", "credential", "headers", "list", "ready")
 #: Until an operation waits for the observer, if that could not be stored.
 UNAVAILABLE_PAUSE = timedelta(seconds=1)
+LACKING_REMEDY = "Name paths that the response has in `ready` and `compare`."
 #: Reasons for which no delete request is sent.
 SAME_OBJECT = "the resource that has replaced it is the same object"
 PERHAPS_SAME_OBJECT = (
@@ -150,6 +152,9 @@ class Http(ResourceType):
     ) -> Sequence[tuple[str, ...]]:
         return adopted_places(properties, path)
 
+    def adopted_value(self, place: Sequence[str], value: Json) -> Json:
+        return adopted_value(place, value)
+
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
         """The given properties, in which the values of `compare` are those of the object. No hook
         precedes the request, so a request that can change something is refused."""
@@ -176,9 +181,8 @@ class Http(ResourceType):
         except (ServiceError, InvalidPath, PlaceholderError) as error:
             raise self._unreadable(call, remote, error) from None
         if observed.state in (ObservedState.DEGRADED, ObservedState.UNKNOWN):
-            raise UnreadableObject(
-                UnreadableCode.UNSUPPORTED, "id", observed.reason, "Repair the object first."
-            )
+            remedy = LACKING_REMEDY if observed.incomplete else "Repair the object first."
+            raise UnreadableObject(UnreadableCode.UNSUPPORTED, "id", observed.reason, remedy)
         left = self._observer.observe_object(replace(call, properties=properties), content)
         secrets = list(secret_header_places(properties))
         return LiveObject("", properties, differences=left.differences, secrets=secrets)
@@ -196,6 +200,9 @@ class Http(ResourceType):
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
         return await self._observer.observe(calls)
+
+    def observed_list(self, call: Call) -> ObservedList | None:
+        return self._observer.observed_list(call)
 
     async def read_objects(
         self, project: str, definition: Mapping[str, Json]

@@ -2,9 +2,12 @@
 
 Supported: names, indexes, slices, ``*``, and filters that compare values at names and indexes.
 Refused: ``..``, several selectors in one bracket, functions, and paths from the root in a filter.
+The steps of an evaluation are limited, because a response can be large and paths many.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 from jsonpath import JSONPathEnvironment, JSONPathError
@@ -19,6 +22,11 @@ from engine.words import Json
 _ENVIRONMENT = JSONPathEnvironment(strict=True)
 #: Maximum number of characters of a path.
 MAX_PATH_LENGTH = 200
+#: Maximum number of steps: expressions of filters, for each item that a path selects from. They
+#: take one to three tenths of a second.
+MAX_STEPS = 100_000
+#: The steps that are left; None: each path has all of them.
+_LEFT: ContextVar[list[int] | None] = ContextVar("left", default=None)
 #: The prefixes that distinguish a path from plain text.
 BEGINNINGS = ("$.", "$[")
 _SELECTORS = (Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector)
@@ -38,6 +46,20 @@ class InvalidPath(ValueError):
     """The text is not a JSON path, or not a supported one."""
 
 
+class TooManySteps(InvalidPath):
+    """A path, or those that are read together, would take too many steps in this document."""
+
+
+@contextmanager
+def limited_together() -> Iterator[None]:
+    """All paths that are read within it together have `MAX_STEPS`."""
+    token = _LEFT.set(_LEFT.get() or [MAX_STEPS])
+    try:
+        yield
+    finally:
+        _LEFT.reset(token)
+
+
 def is_path(text: Json) -> bool:
     return isinstance(text, str) and text.startswith(BEGINNINGS)
 
@@ -45,7 +67,7 @@ def is_path(text: Json) -> bool:
 def first_value(path: str, document: Json) -> tuple[Json] | None:
     """The first value at a path, in a tuple of one; None if there is none.
 
-    Raises InvalidPath.
+    Raises InvalidPath; TooManySteps for some documents.
     """
     if (steps := _steps_of(path)) is not None:
         return _value_at(steps, document)
@@ -55,10 +77,40 @@ def first_value(path: str, document: Json) -> tuple[Json] | None:
     nodes: Iterable[JSONPathMatch] = [
         _Node(filter_context={}, obj=document, parent=None, path="$", parts=(), root=document)
     ]
-    for segment in compiled.segments:
-        nodes = segment.resolve(nodes)
+    left = _LEFT.get() or [MAX_STEPS]
+    for segment, price in zip(compiled.segments, _prices(path), strict=True):
+        nodes = segment.resolve(_charge_steps(nodes, price, left))
     found = next(iter(nodes), None)
     return None if found is None else (found.obj,)
+
+
+def _charge_steps(
+    nodes: Iterable[JSONPathMatch], price: int, left: list[int]
+) -> Iterator[JSONPathMatch]:
+    """The nodes, each after the steps that its items take are counted. Raises TooManySteps."""
+    for node in nodes:
+        left[0] -= price * (len(node.obj) if isinstance(node.obj, dict | list) else 1)
+        if left[0] < 0:
+            raise TooManySteps(
+                f"the JSON paths take more than {MAX_STEPS:,} steps in this response. Use fewer"
+                " filters, or a request with a smaller response"
+            )
+        yield node
+
+
+@lru_cache(maxsize=1024)
+def _prices(path: str) -> tuple[int, ...]:
+    """The steps of each segment for one item."""
+    selectors = [segment.selectors[0] for segment in read_path(path).segments]
+    return tuple(
+        1 + sum(1 for _ in _inside(one.expression)) if isinstance(one, Filter) else 1
+        for one in selectors
+    )
+
+
+def names_one_place(path: str) -> bool:
+    """Whether a path has only names and indexes. Raises InvalidPath."""
+    return _steps_of(path) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,6 @@
 """Observes objects of Headgate::HTTP: each by its own request, or many by one list."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.types.contract import Call
@@ -12,11 +11,11 @@ from engine.types.http.requests import PlaceholderError
 from engine.types.http.service import HttpService
 from engine.types.http_client import GONE, ServiceError
 from engine.types.observation import Observation
+from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.words import Json, ObservedState, ResourceId
 
-#: Items of a list between which other work of the process continues.
-ITEMS_AT_ONCE = 50
 _ABSENT = "the list of the service does not have it"
+_MISSING = Observation(ObservedState.MISSING, (), _ABSENT, _ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +25,24 @@ class ObjectObserver:
     service: HttpService
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        """Return the observations of objects with the same list or without one.
+        """Return the observations of objects with the same list or without one."""
+        if (listed := self.observed_list(calls[0])) is not None:
+            return await listed.observe(calls)
+        return {call.resource_id: await self._observe_alone(call) for call in calls}
 
-        An object that one list lacks may have moved between its pages: only if a second list lacks
-        it as well, it is missing.
-        """
-        if not calls[0].properties.get("list"):
-            return {call.resource_id: await self._observe_alone(call) for call in calls}
-        try:
-            found = await self._observe_listed(calls)
-            if absent := [call for call in calls if call.resource_id not in found]:
-                found |= await self._observe_listed(absent)
-            missing = Observation(ObservedState.MISSING, (), _ABSENT, _ABSENT)
-            return {call.resource_id: found.get(call.resource_id, missing) for call in calls}
-        except (ServiceError, InvalidPath, PlaceholderError) as error:
-            unknown = self._unknown(calls[0], object_of(calls[0]), error)
-            return {call.resource_id: unknown for call in calls}
+    def observed_list(self, call: Call) -> ObservedList | None:
+        if not call.properties.get("list"):
+            return None
+        return ObservedList(lambda: self._pages(call), self._observe_listed, self._observe_unlisted)
+
+    def _observe_listed(self, call: Call, content: Json) -> Observation | None:
+        """None: the entry of the list lacks values, and the object is read by itself."""
+        observation = self.observe_object(call, content)
+        return None if observation.incomplete and _is_readable(call) else observation
+
+    async def _observe_unlisted(self, call: Call) -> Observation:
+        """What lists lack is read by itself if it can be: they may be incomplete."""
+        return await self._observe_alone(call) if _is_readable(call) else _MISSING
 
     async def _observe_alone(self, call: Call) -> Observation:
         remote, name = object_of(call), "check" if call.properties.get("check") else "read"
@@ -54,31 +55,32 @@ class ObjectObserver:
             return self._unknown(call, remote, error)
         except (InvalidPath, PlaceholderError) as error:
             return self._unknown(call, remote, error)
-        return self.observe_object(call, content)
+        return self.observe_object(call, content, alone=True)
 
-    async def _observe_listed(self, calls: Sequence[Call]) -> dict[ResourceId, Observation]:
-        """The objects that are in the list, one page after another: no page is kept. Raises
-        ServiceError, InvalidPath, PlaceholderError.
-        """
-        by_id: dict[str, list[Call]] = {}
-        for call in calls:
-            by_id.setdefault(str(call.physical_id), []).append(call)
-        found: dict[ResourceId, Observation] = {}
-        first = calls[0]
-        values = object_of(first).values()
-        async for page in self.service.pages(first.project, first.properties, values):
-            for number, (item_id, item) in enumerate(page):
-                for call in by_id.get(item_id, ()):
-                    found[call.resource_id] = self.observe_object(call, item)
-                if number % ITEMS_AT_ONCE == 0:
-                    await asyncio.sleep(0)  # a page may have any number of items
-        return found
-
-    def observe_object(self, call: Call, content: Json) -> Observation:
-        """Return the observation of an object. content: of the response that describes it."""
+    async def _pages(self, call: Call) -> AsyncIterator[Iterable[tuple[str, Json]]]:
+        """The pages of the list. Raises ListUnreadable, also while a page is read."""
         remote = object_of(call)
+
+        def readable(page: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
+            try:
+                yield from page
+            except (ServiceError, InvalidPath) as error:
+                raise ListUnreadable(self._unknown(call, remote, error)) from None
+
         try:
-            return observation_of(call.properties, content, self.service.secrets(call, remote))
+            values = remote.values()
+            async for page in self.service.pages(call.project, call.properties, values):
+                yield readable(page)
+        except (ServiceError, InvalidPath, PlaceholderError) as error:
+            raise ListUnreadable(self._unknown(call, remote, error)) from None
+
+    def observe_object(self, call: Call, content: Json, *, alone: bool = False) -> Observation:
+        """Return the observation of an object. content: of the response that describes it. alone:
+        whether it is the response to a request about this object only."""
+        remote = object_of(call)
+        own, secrets = remote if alone else None, self.service.secrets(call, remote)
+        try:
+            return observation_of(call.properties, content, secrets, own)
         except InvalidPath as error:
             return self._unknown(call, remote, error)
 
@@ -86,3 +88,8 @@ class ObjectObserver:
         service = error if isinstance(error, ServiceError) else ServiceError("")
         text = self.service.mask_text(call, remote, str(error))
         return Observation.unknown(text, service.public, service.throttled)
+
+
+def _is_readable(call: Call) -> bool:
+    """Whether a request reads the object by itself."""
+    return bool(call.properties.get("check") or call.properties.get("read"))

@@ -8,14 +8,22 @@ from urllib.parse import urljoin
 import orjson
 
 from engine.hot.expressions.masking import MASK, iterate_texts, leaks_secret
-from engine.types.http.json_paths import first_value
-from engine.types.http.remote_object import Readiness, differing_paths, readiness
+from engine.types.http.json_paths import first_value, limited_together
+from engine.types.http.remote_object import (
+    Readiness,
+    RemoteObject,
+    absent_paths,
+    describes,
+    differing_paths,
+    readiness,
+)
 from engine.types.http.requests import address, origin
 from engine.types.http_client import ServiceError
-from engine.types.observation import PRESENT, Difference, Observation, shorten
+from engine.types.observation import PRESENT, Difference, Observation, join_paths, shorten
 from engine.types.text_cleaning import as_text
 from engine.words import Json, ObservedState
 
+_LACKS = "the response has no value"
 #: Maximum number of pages of a list, and of secrets that are compared with a value.
 MAX_PAGES, MAX_SECRETS = 1_000, 200
 
@@ -60,24 +68,46 @@ def next_page(listing: Mapping[str, Json], content: Json, url: str) -> str | Non
     return following
 
 
+@limited_together()
 def observation_of(
-    properties: Mapping[str, Json], content: Json, secrets: Collection[str] = ()
+    properties: Mapping[str, Json],
+    content: Json,
+    secrets: Collection[str] = (),
+    own: RemoteObject | None = None,
 ) -> Observation:
     """Compare a response with `ready` and `compare`. Raises InvalidPath.
 
-    Secrets and hidden attributes are masked wherever the response repeats them.
+    own: the object, if the response is to a request about it alone. If such a response describes
+    the object, a value that it lacks does not exist. Every other response without a value says
+    nothing about it: it may be an entry of a list that has few fields. Secrets and hidden
+    attributes are masked wherever the response repeats them.
     """
-    compare = properties.get("compare") or {}
+    compare, ready = properties.get("compare") or {}, properties.get("ready")
+    if ready and first_value(ready["path"], content) is None:
+        return Observation.lacking(f"{_LACKS} at {ready['path']}, the path of `ready`", _LACKS)
     hidden = _HiddenValues.collect(properties, content, secrets)
-    how, state = readiness(properties.get("ready"), content)
+    how, state = readiness(ready, content)
     if how is not Readiness.READY:
         public = "the object has failed" if how is Readiness.FAILED else "the object is not ready"
         return Observation(ObservedState.DEGRADED, (), f"{public}: {hidden.mask(state)}", public)
+    absent = absent_paths(compare, content)
+    lacks = f"{_LACKS} at {join_paths(absent)}" if absent else ""
+    removed = bool(absent) and own is not None and describes(own, properties, content)
     differences = [
         Difference(path, compare[path], hidden.value_at(path, content))
         for path in differing_paths(compare, content)
+        if removed or path not in absent
     ]
-    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+    if differences:
+        reason, public = (lacks, _LACKS) if removed else ("", "")
+        incomplete = bool(absent) and not removed
+        return Observation(
+            ObservedState.CHANGED, differences, reason, public, incomplete=incomplete,
+            absent=absent,
+        )  # fmt: skip
+    if absent:
+        return Observation.lacking(f"{lacks}, which `compare` names", _LACKS, absent)
+    return PRESENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 from engine.types.contract import Call, Done, Outcome, Wait
-from engine.types.http.json_paths import first_value, is_path
+from engine.types.http.json_paths import first_value, is_path, limited_together, names_one_place
 from engine.types.http.requests import fill_text
 from engine.types.http.schema import DEFAULT_INTERVAL
 from engine.types.http_client import BUSY, Response, ServiceError, throttling
@@ -164,13 +164,15 @@ def id_in(source: str | None, key: str, content: Json) -> str | None:
 def with_response(
     remote: RemoteObject, properties: Mapping[str, Json], content: Json
 ) -> RemoteObject:
-    """The object with the attributes in a response; others keep their values."""
+    """The object with the attributes in a response; others keep their values. Raises
+    InvalidPath."""
     hidden = properties.get("hidden") or []
-    values = {
-        name: found[0]
-        for name, path in (properties.get("attributes") or {}).items()
-        if (found := first_value(path, content)) is not None
-    }
+    with limited_together():
+        values = {
+            name: found[0]
+            for name, path in (properties.get("attributes") or {}).items()
+            if (found := first_value(path, content)) is not None
+        }
     before = {**remote.outputs, **remote.secrets}
     known = {
         name: values.get(name, before.get(name)) for name in properties.get("attributes") or {}
@@ -201,9 +203,31 @@ def _among(value: Json, known: list[Json]) -> bool:
 
 
 def differing_paths(compare: Mapping[str, Json] | None, content: Json) -> list[str]:
-    """The paths at which the response differs from `compare`."""
+    """The paths at which the response differs from `compare`. Null is the same as no value. Raises
+    InvalidPath."""
+    with limited_together():
+        return [
+            path
+            for path, wanted in (compare or {}).items()
+            if (first_value(path, content) or (None,))[0] != wanted
+        ]
+
+
+def absent_paths(compare: Mapping[str, Json] | None, content: Json) -> list[str]:
+    """The paths of `compare` with a value, at which the response has none."""
     return [
         path
         for path, wanted in (compare or {}).items()
-        if (found := first_value(path, content)) is None or found[0] != wanted
+        if wanted is not None and first_value(path, content) is None
     ]
+
+
+def describes(remote: RemoteObject, properties: Mapping[str, Json], content: Json) -> bool:
+    """Whether the response to a request about the object shows that it describes the object: it has
+    the ID where `id` says that responses have it. Where `id` names no such place, it has one of the
+    compared values; a status or a message alone may be those of an error."""
+    source = str(properties.get("id") or "")
+    if is_path(source) and names_one_place(fill_text(source, {"key": remote.key})):
+        return remote.id is not None and id_in(source, remote.key, content) == remote.id
+    compare = properties.get("compare") or {}
+    return any(first_value(path, content) is not None for path in compare)

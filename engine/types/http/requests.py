@@ -53,6 +53,22 @@ def fill(template: Json, values: Mapping[str, Json]) -> Json:
     return template
 
 
+def escape(value: Json) -> Json:
+    """The template that `fill` makes this value of."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, dict):
+        return {escape(key): escape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [escape(item) for item in value]
+    return value
+
+
+def unescape(template: str) -> str:
+    """A text without the escapes of placeholders; it keeps the placeholders."""
+    return template.replace("$${", "${")
+
+
 def fill_text(template: str, values: Mapping[str, Json]) -> str:
     """Insert the values. Raises PlaceholderError."""
     return _PLACEHOLDER.sub(lambda found: _text(found, values), template)

@@ -86,14 +86,18 @@ class HttpService:
 
         Raises ServiceError, also while a page is read; InvalidPath, PlaceholderError.
         """
-        listing, url = properties["list"], ""
+        listing, url, read = properties["list"], "", set[str]()
         for _ in range(MAX_PAGES):
             response, request = await self._send_request("list", project, properties, values, url)
+            read.add(request.url)
             content = parse_json("list", response)
             yield read_page(listing, content)
             url = next_page(listing, content, request.url) or ""
             if not url:
                 return
+            if url in read:
+                reason = "list: the next page is one that was read before"
+                raise ServiceError(reason, public=reason)
         reason = f"list: there are more than {MAX_PAGES} pages"
         raise ServiceError(reason, public=reason)
 

@@ -574,7 +574,10 @@ def _objects_in(
 
 
 def _inside(document: Json, key: str) -> Json:
-    return document.get(key) if key and isinstance(document, Mapping) else document
+    """The value below a key; None: there is none. Without a key: the document."""
+    if not key:
+        return document
+    return document.get(key) if isinstance(document, Mapping) else None
 
 
 def _without(service: Service, doing: str, what: str) -> CloudError:

@@ -2,7 +2,7 @@
 waits for the observer."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -11,11 +11,12 @@ from engine.errors import HeadgateError, Unavailable
 from engine.types.completion import AcceptedOperation
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.types.observation import Observation
+from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.service_errors import CloudError
 from engine.types.operation_outcomes import CANCELLED, next_poll
 from engine.types.regions import name_in_region, region_definition
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json, ObservedState
 
 #: Seconds of the longest pause between two polls of an object.
 MAX_PAUSE: Final = 5.0
@@ -105,83 +106,50 @@ def would_wait(call: Call, outcome: Outcome) -> bool:
     return isinstance(outcome, Wait) and (outcome.until is None or outcome.until > call.now)
 
 
-async def observe_listed(
-    calls: Sequence[Call],
+def unknown_state(error: CloudError) -> Observation:
+    """The observation of a resource whose object could not be read."""
+    return Observation.unknown(str(error), error.public, error.throttled)
+
+
+def observed_list(
     read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
     compare: Callable[[Call, Mapping[str, Json]], Observation],
     missing: str,
-) -> Mapping[ResourceId, Observation]:
-    """Compare the objects of a list with their resources. missing: the reason of a missing one.
+    *,
+    id_of: Callable[[Mapping[str, Json]], str] = lambda one: str(one.get("id")),
+    find: Callable[[Call], Awaitable[Mapping[str, Json] | None]] | None = None,
+    unknown: Callable[[CloudError], Observation] = unknown_state,
+) -> ObservedList:
+    """The objects of a list of a service.
 
-    An object that one list lacks may have moved between its pages: only if a second list lacks it
-    as well, it is missing.
+    read_pages: raises CloudError. missing: the reason of a missing object. find: reads an object
+    that the list may leave out; None if it does not exist; raises CloudError. Without it, the list
+    is read twice until an object is missing. unknown: the observation after an error.
     """
-    try:
-        found = await _compare_listed(calls, read_pages, compare)
-        if absent := [call for call in calls if call.resource_id not in found]:
-            found |= await _compare_listed(absent, read_pages, compare)
-    except CloudError as error:
-        return unknown_states(calls, error)
     gone = Observation(ObservedState.MISSING, (), missing, missing)
-    return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
 
+    async def pages() -> AsyncIterator[Iterable[tuple[str, Json]]]:
+        try:
+            async for page in read_pages():
+                yield [(id_of(one), one) for one in page]
+        except CloudError as error:
+            raise ListUnreadable(unknown(error)) from None
 
-def unknown_states(calls: Sequence[Call], error: CloudError) -> dict[ResourceId, Observation]:
-    """The states of resources whose objects could not be read."""
-    unknown = Observation.unknown(str(error), error.public, error.throttled)
-    return {call.resource_id: unknown for call in calls}
+    if find is None:
+        return ObservedList(pages, compare, lambda _: gone)
 
-
-def _group_by_id(calls: Sequence[Call]) -> dict[str, list[Call]]:
-    by_id: dict[str, list[Call]] = {}
-    for call in calls:
-        by_id.setdefault(str(call.physical_id), []).append(call)
-    return by_id
-
-
-async def _compare_listed(
-    calls: Sequence[Call],
-    read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
-    compare: Callable[[Call, Mapping[str, Json]], Observation],
-) -> dict[ResourceId, Observation]:
-    by_id = _group_by_id(calls)
-    found: dict[ResourceId, Observation] = {}
-    async for page in read_pages():
-        for one in page:
-            for call in by_id.get(str(one.get("id")), ()):
-                found[call.resource_id] = compare(call, one)
-    return found
-
-
-async def observe_confirmed(
-    calls: Sequence[Call],
-    read_pages: Callable[[], AsyncIterator[Sequence[Mapping[str, Json]]]],
-    id_of: Callable[[Mapping[str, Json]], str],
-    find: Callable[[Call], Awaitable[Mapping[str, Json] | None]],
-    compare: Callable[[Call, Mapping[str, Json]], Observation],
-    missing: str,
-) -> Mapping[ResourceId, Observation]:
-    """As `observe_listed`, for a list that may leave out objects. The list is read up to the last
-    wanted object, and what it lacks is read by itself. find: the object of a resource, None if it
-    does not exist. Raises CloudError.
-    """
-    by_id = _group_by_id(calls)
-    found: dict[ResourceId, Observation] = {}
-    async for page in read_pages():
-        for one in page:
-            for call in by_id.pop(id_of(one), ()):
-                found[call.resource_id] = compare(call, one)
-        if not by_id:
-            break
-    gone = Observation(ObservedState.MISSING, (), missing, missing)
-    for call in (call for absent in by_id.values() for call in absent):
+    async def observe_alone(call: Call) -> Observation:
         try:
             alone = await find(call)
         except CloudError as error:
-            found |= unknown_states([call], error)
-        else:
-            found[call.resource_id] = gone if alone is None else compare(call, alone)
-    return found
+            return unknown(error)
+        return gone if alone is None else compare(call, alone)
+
+    def compare_listed(call: Call, one: Mapping[str, Json]) -> Observation | None:
+        observation = compare(call, one)
+        return None if observation.incomplete else observation
+
+    return ObservedList(pages, compare_listed, observe_alone, reads=1)
 
 
 async def wait_for_observer(

@@ -25,13 +25,16 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.live_object import LiveObject
-from engine.types.observation import PRESENT, Difference, Observation, shorten
+from engine.types.observation import Difference, Observation, shorten
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
     MAX_PAUSE,
     cancellation,
+    observed_list,
     outcome_of_error,
     poll,
+    unknown_state,
     would_wait,
 )
 from engine.types.openstack.live_values import (
@@ -52,6 +55,8 @@ from engine.words import Json, ObservedState, ResourceId
 VALUE_SPECS: Final = "value_specs"
 TAGS: Final = "tags"
 NAME, DESCRIPTION = "name", "description"
+#: Values of properties that an object without the field has, too.
+EMPTY: Final[tuple[Json, ...]] = ("", [], {})
 #: The length limit of names and descriptions.
 MAX_TEXT: Final = 255
 
@@ -125,10 +130,14 @@ class ObjectType(ResourceType):
 
     importable: `read_live` gets all properties from the fields of an object. keep_empty: properties
     without a default whose empty value is not the same as none. saved_first: what the progress of a
-    create has although no request of it can have created the object.
+    create has although no request of it can have created the object. lists_all: observations read
+    the list of all objects, because its service has none of certain IDs. reads_unlisted: an object
+    that this list lacks is read by itself; False: the list is read twice.
     """
 
     cancellable = True
+    lists_all: bool = False
+    reads_unlisted: bool = True
     importable: bool = False
     keep_empty: frozenset[str] = frozenset()
     saved_first: frozenset[str] = frozenset({ABSENT, REFUSED})
@@ -641,6 +650,8 @@ class ObjectType(ResourceType):
         return self.is_field(name) or (name == TAGS and self.row.tagged)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+        if (listed := self.observed_list(calls[0])) is not None:
+            return await listed.observe(calls)
         session = self.observer_session(calls[0])
         by_id: dict[str, list[Call]] = {}
         for call in calls:
@@ -651,27 +662,48 @@ class ObjectType(ResourceType):
                 for call in by_id.get(self.id_of(one), ()):
                     found[call.resource_id] = self.compare(call, one)
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public, error.throttled)
-            return {call.resource_id: unknown for call in calls}
-        missing = f"the {self.row.what} does not exist"
-        gone = Observation(ObservedState.MISSING, (), missing, missing)
+            return {call.resource_id: unknown_state(error) for call in calls}
+        gone = Observation(ObservedState.MISSING, (), self._missing, self._missing)
         return {call.resource_id: found.get(call.resource_id, gone) for call in calls}
+
+    @property
+    def _missing(self) -> str:
+        return f"the {self.row.what} does not exist"
+
+    def observed_list(self, call: Call) -> ObservedList | None:
+        if not self.lists_all:
+            return None
+        session, path = self.observer_session(call), self.row.path
+
+        async def find(one: Call) -> Mapping[str, Json] | None:
+            return await self.find(session, path, str(one.physical_id))
+
+        return observed_list(
+            lambda: self.list_all(session), self.compare, self._missing,
+            id_of=self.id_of, find=find if self.reads_unlisted else None,
+        )  # fmt: skip
+
+    def read_by_ids(
+        self, session: Session, ids: Sequence[str]
+    ) -> AsyncIterator[Mapping[str, Json]]:
+        """Yield the objects with these IDs that exist. Raises CloudError."""
+        return session.by_ids(self.row.service, self.row.path, self.row.list_key, ids)
+
+    def list_all(self, session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        """The pages of the list of all objects that the session may read, with `lists_all`. Raises
+        CloudError."""
+        return session.pages(self.row.service, self.row.path, self.row.list_key)
 
     def observer_session(self, call: Call) -> Session:
         """The session of `observe`."""
         return self.cloud.observer_session(call)
 
-    def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        """Yield the objects with these IDs that exist."""
-        return session.by_ids(self.row.service, self.row.path, self.row.list_key, ids)
-
     def compare(self, call: Call, found: Mapping[str, Json]) -> Observation:
         """Compare an object with the properties of its resource.
 
         The observer may see more of an object than the requester: only the fields that an operation
-        has read with the requester's token are compared.
+        has read with the requester's token are compared. A response that lacks one of them says
+        nothing about it.
         """
         recorded = call.attributes.get("show")
         readable = recorded if isinstance(recorded, Mapping) else {}
@@ -680,16 +712,23 @@ class ObjectType(ResourceType):
             return Observation(
                 ObservedState.DEGRADED, (), f"{reason}: {self.status(found)}", reason
             )
-        differences = [
-            Difference(name, value, shorten(found.get(self.field_of(name))))
+        compared = {
+            name: value
             for name, value in call.properties.items()
-            if value is not None
-            and self.is_observed(name)
-            and self.field_of(name) in found
-            and self.field_of(name) in readable
-            and not self.is_same(name, value, found[self.field_of(name)])
+            if value is not None and self.is_observed(name) and self.field_of(name) in readable
+        }
+        differences = [
+            Difference(name, value, shorten(observed))
+            for name, value in compared.items()
+            if self.field_of(name) in found
+            and not self.is_same(name, value, observed := found[self.field_of(name)])
         ]
-        return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+        absent = [
+            name
+            for name, value in compared.items()
+            if value not in EMPTY and self.field_of(name) not in found
+        ]
+        return Observation.from_comparison(f"the {self.row.what}", differences, absent)
 
     def is_same(self, name: str, desired: Json, observed: Json) -> bool:
         """Whether a field has the value of a property. A name in place of an ID is not compared."""

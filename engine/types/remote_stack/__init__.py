@@ -281,8 +281,9 @@ class RemoteStack(ResourceType):
         endpoint = self._endpoints.find(_region(call.properties), call.project)
         return str(URL(endpoint.url).origin()) if endpoint else ""
 
-    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
-        return [f"parameters.{name}" for name in properties.get("parameters") or {}]
+    def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str] | None:
+        parameters = properties.get("parameters", {})
+        return None if parameters is None else [f"parameters.{name}" for name in parameters]
 
     def adopted_places(
         self, properties: Mapping[str, Json], path: str

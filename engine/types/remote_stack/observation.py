@@ -9,6 +9,7 @@ from engine.words import Json, ObservedState
 
 #: What Heat and Headgate show in place of the value of a hidden parameter.
 _HIDDEN = "******"
+_SIMPLE = str | int | float
 _IS_GONE = "the remote stack does not exist"
 GONE = Observation(ObservedState.MISSING, (), _IS_GONE, _IS_GONE)
 
@@ -21,8 +22,14 @@ def observe_stack(properties: Mapping[str, Json], shown: RemoteStackView) -> Obs
         public = f"the remote stack is {shown.action}_{shown.status}"
         reason = f"{public}: {shown.reason}" if shown.reason else public
         return Observation(ObservedState.DEGRADED, (), reason, public)
-    differences = list(_differences(properties.get("parameters") or {}, shown.parameters))
-    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+    given = properties.get("parameters") or {}
+    differences = list(_differences(given, shown.parameters))
+    absent = [
+        f"parameters.{name}"
+        for name, value in given.items()
+        if isinstance(value, _SIMPLE) and name not in shown.parameters
+    ]
+    return Observation.from_comparison("the remote stack", differences, absent)
 
 
 def _differences(given: Mapping[str, Json], observed: Mapping[str, Json]) -> Iterator[Difference]:
@@ -30,7 +37,7 @@ def _differences(given: Mapping[str, Json], observed: Mapping[str, Json]) -> Ite
     in different ways."""
     for name, value in given.items():
         found = observed.get(name)
-        simple = isinstance(value, str | int | float) and not isinstance(found, dict | list)
+        simple = isinstance(value, _SIMPLE) and not isinstance(found, dict | list)
         if simple and found not in (None, _HIDDEN) and not _is_same(value, found):
             yield Difference(f"parameters.{name}", value, shorten(found))
 

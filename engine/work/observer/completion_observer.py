@@ -65,6 +65,15 @@ def next_pause(claimed: ClaimedRequest, failures: int, seconds: float, chance: f
     return timedelta(seconds=max(pause, seconds) * (1 + VARIATION * (2 * chance - 1)))
 
 
+def endpoint_of(
+    claimed: ClaimedRequest, type_: ResourceType, definition: Mapping[str, Json]
+) -> Endpoint:
+    """Where a request is sent: regions have budgets, and fail, of their own. definition: of an
+    operation that waits."""
+    service = name_in_region(type_.objects_endpoint(definition), listed_region(definition))
+    return claimed.project, claimed.type, service
+
+
 class RequestPostponed(Exception):
     """The budget of requests is used up, or the provider has requested fewer requests. wait: until
     the request is sent."""
@@ -193,8 +202,7 @@ class CompletionObserver:
         if definition is None:
             return False
         type_ = self._registry.get(claimed.type)
-        asked = name_in_region(type_.objects_endpoint(definition), listed_region(definition))
-        endpoint = (claimed.project, claimed.type, asked)
+        endpoint = endpoint_of(claimed, type_, definition)
         known = await self._endpoints.read_failed([endpoint])
         await self._take(endpoint, known)
         try:

@@ -122,7 +122,7 @@ class DriftReactions:
                 await self._guard.attempt(recorded, stack_id=str(root_id))
 
     async def _record_external(self, root_id: UUID) -> None:
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("unrepaired") as conn:
             stacks = await drift_rows.read_tree(conn, root_id)
             await lock_stacks(conn, stacks)
             await drift_rows.record_unrepaired(conn, stacks, EXTERNAL, external=True)

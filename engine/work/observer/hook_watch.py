@@ -11,6 +11,7 @@ from engine.hooks.hook_watch import RENEWED, ObservedObject, renew
 from engine.hooks.reminders import first_wait
 from engine.loop_guard import Supervisor
 from engine.store.database import Database
+from engine.store.fault_points import reach
 from engine.store.hooks.locked_hooks import LockedHook, lock_hooks, record_events
 from engine.store.hooks.watched_hooks import (
     HookReplacement,
@@ -62,6 +63,9 @@ class HookWatch:
             hooks, due = await mark_due(conn, self._every, BATCH)
             if due:
                 await report_resources(conn, due)
+                reach("due.before")
+        if due:
+            reach("due.after")
         return hooks
 
     async def renew(self, stack_ids: Sequence[UUID]) -> None:

@@ -47,9 +47,14 @@ def recorded_call(
 
 
 def observed_resource(
-    recorded: RecordedResource, observation: Observation, endpoint: Endpoint, found_by: FoundBy
+    recorded: RecordedResource,
+    observation: Observation,
+    endpoint: Endpoint,
+    found_by: FoundBy,
+    *,
+    polled: bool,
 ) -> ObservedResource:
-    """The row of an observation, without secrets."""
+    """The row of an observation, without secrets. polled: its provider was asked."""
     # The next update repeats the operation that failed, unless there is nothing to update.
     repeated = not recorded.applied and observation.state in (
         ObservedState.CHANGED, ObservedState.DEGRADED
@@ -69,6 +74,7 @@ def observed_resource(
         replace_nul(reason[:MAX_REASON]),
         endpoint[2] if observation.state is ObservedState.UNKNOWN else "",
         found_by,
+        polled,
     )
 
 

@@ -86,7 +86,7 @@ class ProviderEndpoints:
         new = [self._failure(key, one, known.get(key)) for key, one in failed.items()]
         over = [key for key in succeeded if key in known]
         if new or over:
-            async with self._database.transaction() as conn:
+            async with self._database.transaction("endpoint") as conn:
                 if over:
                     await provider_endpoints.delete_failures(conn, over)
                 if new:
@@ -112,7 +112,7 @@ class ProviderEndpoints:
         limited = self._rates_of(needs)
         if not limited:
             return grants
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("budget") as conn:
             states, now = await provider_endpoints.lock_budgets(conn, sorted(limited))
             for key, rate in limited.items():
                 states[key], grants[key] = request_budget.take(
@@ -130,7 +130,7 @@ class ProviderEndpoints:
         limited = self._rates_of(counts)
         if not limited:
             return
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("budget") as conn:
             states, now = await provider_endpoints.lock_budgets(conn, sorted(limited))
             charged = {
                 key: request_budget.charge(states[key], rate, counts[key], now)

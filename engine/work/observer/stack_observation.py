@@ -1,6 +1,6 @@
 """The observation of one stack: what is left of it, and when the next one is. Pure."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from engine.store.observer.observation_schedule import (
     FinishedObservation,
 )
 from engine.store.stacks.stack_locks import split_path
-from engine.types.observation import PRESENT, Observation
+from engine.types.observation import Observation
 from engine.words import FoundBy, ObservedState
 
 #: After a repair window has opened, its stacks are observed within a fifth of this time.
@@ -27,7 +27,9 @@ class StackObservation:
     """The observation of one stack. chance: from 0 up to 1, of its interval; the same for the
     stacks of a batch, so that those with the same interval stay together. after: the last resource
     so far. retry: until the next attempt, if an endpoint has failed. deferred: resources that the
-    budget of requests leaves out; budget: until there is more; shortage: why."""
+    budget of requests leaves out; budget: until there is more; shortage: why. polled: a provider
+    was asked. changed: resources that have changed since they were read, so that nothing is known.
+    """
 
     stack: ClaimedStack
     policy: ConvergencePolicy | None
@@ -39,6 +41,8 @@ class StackObservation:
     deferred: list[UUID] = field(default_factory=list)
     budget: timedelta | None = None
     shortage: str = ""
+    polled: bool = False
+    changed: set[UUID] = field(default_factory=set)
 
     @property
     def is_due(self) -> bool:
@@ -75,7 +79,9 @@ class StackObservation:
         if every is not None and opens:
             # Repairs start after an observation.
             every = min(every, opens + WINDOW_DELAY * self.chance)
-        return FinishedObservation(self.stack, every, self.observable, self.not_observable)
+        return FinishedObservation(
+            self.stack, every, self.observable, self.not_observable, self._has_polled
+        )
 
     def retry_after(self, pause: timedelta) -> None:
         """The next attempt is after the shortest of these times."""
@@ -91,8 +97,26 @@ class StackObservation:
     def finish_deferred(self) -> DeferredObservation:
         return DeferredObservation(
             self.stack, self.deferred, self.budget or timedelta(0), self.shortage,
-            self.observable, self.not_observable,
+            self.observable, self.not_observable, self._has_polled,
         )  # fmt: skip
+
+    @property
+    def _has_polled(self) -> bool:
+        """Whether a provider was asked, or no resource of the stack can be observed."""
+        return self.polled or (self.stack.resources is None and self.observable == 0)
+
+    @property
+    def observed_again(self) -> list[UUID]:
+        """Resources that are observed again at once, because they have changed meanwhile: if a user
+        waits for the observation, or changes of them were reported. A policy observes them with
+        their stack, as all that operations change between its observations."""
+        return sorted(self.changed) if self.found_by is not FoundBy.POLICY else []
+
+    def pass_over(self, resource_id: UUID) -> None:
+        """Leave out a resource that has changed since it was read."""
+        if resource_id not in self.changed:
+            self.observable += 1
+            self.changed.add(resource_id)
 
     @property
     def _risk(self) -> Risk:
@@ -112,12 +136,8 @@ class StackObservation:
         return self.stack.claimed_at - observed_at if observed_at else None
 
     def judge(self, name: str, found: Observation) -> Observation:
-        """The observation without the differences that the policy ignores."""
-        if self.policy is None or not found.differences:
+        """The observation without what the policy ignores."""
+        if self.policy is None or not (found.differences or found.absent):
             return found
-        path = split_path(self.stack.path or "")
-        ignored = self.policy.ignored_paths(path, name)
-        left = [one for one in found.differences if not ignores(ignored, one.path)]
-        if not left and found.state is ObservedState.CHANGED:
-            return PRESENT
-        return replace(found, differences=left)
+        ignored = self.policy.ignored_paths(split_path(self.stack.path or ""), name)
+        return found.leave_out(lambda path: ignores(ignored, path))

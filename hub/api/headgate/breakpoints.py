@@ -16,6 +16,7 @@ from hub.api.openapi_components import document_of
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import Body, read_model, stack_of, uuid_of
 from hub.api.routes import Route, json_response
+from hub.api.stack_changes import changes_stack
 from hub.auth.roles import Right
 
 
@@ -95,8 +96,9 @@ ROUTES = (
           response=responses.Breakpoints),
     Route("POST", f"{S}/breakpoints", costly(add), "Set live breakpoints", "stacks",
           body=AddBreakpoints, takes_body=True, status=201, response=responses.AddedBreakpoints),
-    Route("DELETE", f"{S}/breakpoints/{{breakpoint}}", remove, "Remove a live breakpoint", "stacks",
-          status=204),
-    Route("POST", f"{S}/run-to", run_to, "Run, and stop before a resource", "stacks", body=RunTo,
-          takes_body=True, status=202, response=responses.PassedBreakpoints, needs=Right.ANSWER),
+    Route("DELETE", f"{S}/breakpoints/{{breakpoint}}", changes_stack(remove),
+          "Remove a live breakpoint", "stacks", status=204),
+    Route("POST", f"{S}/run-to", changes_stack(run_to), "Run, and stop before a resource",
+          "stacks", body=RunTo, takes_body=True, status=202,
+          response=responses.PassedBreakpoints, needs=Right.ANSWER),
 )  # fmt: skip

@@ -7,8 +7,9 @@ from typing import Annotated
 from aiohttp import web
 from pydantic import Field
 
+from hub.api.admission import LIMITS
 from hub.api.app_context import context_of, identity_of, project_of
-from hub.api.client_limits import CLIENTS, client_of
+from hub.api.client_limits import client_of
 from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
 from hub.api.request_validation import Body, read_model
@@ -33,7 +34,7 @@ class ChangeReport(Body):
 async def report(request: web.Request) -> web.Response:
     """Raises TooManyRequests if the client has reported too many unknown IDs."""
     context, client = context_of(request), client_of(request, identity_of(request))
-    unknown_ids = request.app[CLIENTS].unknown_ids
+    unknown_ids = request.app[LIMITS].unknown_ids
     if (wait := unknown_ids.wait(client, monotonic())) > 0:
         raise TooManyRequests(
             "this client has reported too many IDs that no resource of the project has",

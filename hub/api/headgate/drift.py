@@ -11,6 +11,7 @@ from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
 from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
+from engine.store.observer.observations import LastKnownDrift
 from engine.store.resources.overrides import AdoptedValue
 from engine.weekly_window import WeeklyWindow
 from engine.words import FoundBy, Json, ObservedState
@@ -45,6 +46,18 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
         "observed_at": rfc3339(one.observed_at),
         "unrepaired": one.unrepaired,
         "found_by": FoundBy(one.found_by) if one.found_by else None,
+        "last_known": last_known_document(one.last_known),
+    }
+
+
+def last_known_document(one: LastKnownDrift | None) -> responses.LastKnownDrift | None:
+    if one is None:
+        return None
+    return {
+        "state": ObservedState(one.state),
+        "differences": difference_documents(one.differences),
+        "reason": one.reason,
+        "since": rfc3339(one.since),
     }
 
 

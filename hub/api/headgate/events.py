@@ -11,7 +11,7 @@ from channels.schemas.event_schemas import SCHEMAS
 from channels.selection import Selection
 from channels.store.records import Cursor
 from channels.store.stream import Bounds, HistoryEvent, bounds_of, history
-from channels.stream import CONTENT_TYPE, StreamFilter, document, parse_event_id
+from channels.stream import CONTENT_TYPE, StreamFilter, document, parse_event_id, place_text
 from channels.webhook.client import WebhookChannel
 from engine.errors import Conflict, Invalid, NotFound, Unavailable, nearest
 from engine.store.connection import Connection
@@ -102,7 +102,7 @@ async def _send_events(request: web.Request) -> web.StreamResponse:
     response.content_type = CONTENT_TYPE
     http_headers.add_headers(response, request, server_of(request).settings.server.cors_origins)
     await response.prepare(request)
-    await response.write(b": connected\n\n")
+    await response.write(b": connected\n" + place_text(start))
     following = _follow(request, selected, place, start, response.write)
     await while_admitted(request, following)
     return response

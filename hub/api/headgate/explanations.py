@@ -7,16 +7,37 @@ from datetime import datetime
 from uuid import UUID
 
 from channels.envelope import rfc3339
+from engine.continuation import continuing_request
+from engine.hooks.drift_hooks import DECISIONS, adoption_refusal
+from engine.hooks.durations import format_duration
+from engine.plan.convergence import ConvergencePolicy
 from engine.service.reads.graphs import StackGraph
+from engine.service.repairs import REPAIRABLE_ACTIONS
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.observer.provider_endpoints import PausedObservation
 from engine.store.records import HookRecord, NodeRecord
-from engine.words import Json, ObservedState
+from engine.words import (
+    ANYONE,
+    DRIFT,
+    Action,
+    Decision,
+    Json,
+    ObservedState,
+    OnDrift,
+    TraversalState,
+)
 from hub.api.headgate import responses
-from hub.api.headgate.responses import NodeProgress, UnknownState
+from hub.api.headgate.responses import (
+    HeldDrift,
+    NodeProgress,
+    UnknownState,
+    UnrepairedDrift,
+)
 
 _UNFINISHED = ("waiting", "ready", "running", "parked")
 _MAX_NAMES = 5
+#: The statuses of a stack in which a policy starts repairs.
+_REPAIRABLE = frozenset(f"{action}_COMPLETE" for action in REPAIRABLE_ACTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +60,8 @@ def explain(
     running processes.
     """
     by_stack = {one.stack_id: one for one in graphs}
-    return _explain(graphs[0], by_stack, hooks, labels)
+    continuing = _describe_continuation(graphs[0])
+    return _explain(graphs[0], by_stack, hooks, labels, continuing)
 
 
 def _explain(
@@ -47,7 +69,9 @@ def _explain(
     by_stack: Mapping[UUID, StackGraph],
     hooks: Mapping[tuple[UUID, str], WaitingHook],
     labels: Collection[str],
+    continuing: str,
 ) -> list[NodeProgress]:
+    """continuing: the sentence about what continues nodes that have ended."""
     nodes = graph.nodes
     before = unfinished_before(nodes)
     by_id = {node.id: node for node in nodes}
@@ -61,15 +85,118 @@ def _explain(
         elif nested is not None and node.state == "parked" and node.phase == "execute":
             what = f"{_node_name(path)} ({node.operation})"
             progress.append(_without_hook(node, path, f"{what} waits for its nested stack."))
-            progress += _explain(nested, by_stack, hooks, labels)
+            progress += _explain(nested, by_stack, hooks, labels, continuing)
         elif node.state in _UNFINISHED:
             names = sorted({_blocker(node, by_id[one]) for one in before[node.id]})
             sentence = _describe_unfinished(node, path, names, labels)
             progress.append(_without_hook(node, path, sentence))
         elif node.state in ("failed", "stopped"):
-            progress.append(_without_hook(node, path, _describe_failed(node, path)))
-            progress += _explain(nested, by_stack, hooks, labels) if nested else []
+            progress.append(_without_hook(node, path, _describe_failed(node, path, continuing)))
+            if nested:
+                progress += _explain(nested, by_stack, hooks, labels, continuing)
     return progress
+
+
+def explain_drift(hooks: Sequence[WaitingHook]) -> list[HeldDrift]:
+    """The drift about which hooks wait for an answer, without a change. hooks: these."""
+    return [_held_drift(one) for one in hooks]
+
+
+def _held_drift(waiting: WaitingHook) -> HeldDrift:
+    hook, drift = waiting.hook, waiting.hook.notification[DRIFT]
+    state, differences = ObservedState(drift["state"]), drift["differences"]
+    begun = datetime.fromisoformat(drift["since"]) if drift["since"] else hook.opened_at
+    since, opened = rfc3339(begun), rfc3339(hook.opened_at)
+    paths = _join_names([str(one["path"]) for one in differences])
+    how = "; ".join(filter(None, (paths, drift["reason"])))
+    answers = [str(one) for one in _drift_answers(state, differences)]
+    sentence = (
+        f"{hook.path} has differed from its recorded state since {since}: it is {state}"
+        f"{f' ({how})' if how else ''}. It waits at {DRIFT} since {opened} for the answer "
+        f"{', '.join(answers[:-1])} or {answers[-1]} of {_answerers(hook)}; "
+        f"{_subscribers(waiting.notifications)}."
+    )
+    return {
+        "hook_id": str(hook.id),
+        "resource_name": hook.resource_name,
+        "path": hook.path,
+        "state": state,
+        "differences": [
+            responses.Difference(path=one["path"], desired=one["desired"], observed=one["observed"])
+            for one in differences
+        ],
+        "reason": drift["reason"],
+        "since": since,
+        "opened_at": opened,
+        "allowed": list(hook.allowed),
+        "answer_by": hook.may_answer,
+        "notifications": list(waiting.notifications),
+        "sentence": sentence,
+    }
+
+
+def _drift_answers(state: ObservedState, differences: Sequence[Json]) -> list[Decision]:
+    """The answers that are possible, without `continue`, which is the same as `repair`."""
+    refused = {Decision.ADOPT} if adoption_refusal(state, differences) else set()
+    return [one for one in DECISIONS if one is not Decision.CONTINUE and one not in refused]
+
+
+def _answerers(hook: HookRecord) -> str:
+    assigned = [hook.assigned] if hook.assigned else []
+    return " or ".join([*assigned, *(hook.may_answer or [ANYONE])])
+
+
+def explain_unrepaired(
+    resources: Sequence[DriftedResource],
+    policy: ConvergencePolicy | None,
+    status: str,
+    held: Collection[tuple[UUID, str]],
+    now: datetime,
+) -> list[UnrepairedDrift]:
+    """The resources that differ, by the reason why nothing repairs them. status: of the
+    stack. held: stack IDs and names of those about which hooks wait."""
+    by_reason: dict[str, list[DriftedResource]] = {}
+    for one in resources:
+        if one.state != ObservedState.UNKNOWN and (one.stack_id, one.name) not in held:
+            by_reason.setdefault(_explain_lasting(one, policy, status, now), []).append(one)
+    return [_unrepaired_drift(reason, found) for reason, found in by_reason.items()]
+
+
+def _explain_lasting(
+    one: DriftedResource, policy: ConvergencePolicy | None, status: str, now: datetime
+) -> str:
+    """Why drift is not repaired, or when it is."""
+    if one.unrepaired:
+        return one.unrepaired.rstrip(".")
+    if policy is None:
+        return "the stack has no convergence policy"
+    if policy.on_drift in (OnDrift.IGNORE, OnDrift.NOTIFY):
+        return f"its convergence policy has `on_drift: {policy.on_drift}`"
+    if now - one.since < policy.tolerate:
+        return f"its convergence policy tolerates drift for {format_duration(policy.tolerate)}"
+    if policy.on_drift is OnDrift.HOLD:
+        return "its hook is answered, or opens after the next observation"
+    if status not in _REPAIRABLE:
+        return f"the status of the stack is {status}"
+    opens_in = policy.repairs_in(now)
+    if opens_in:
+        return (
+            f"repairs start in the window of its convergence policy, at {rfc3339(now + opens_in)}"
+        )
+    return "a repair has not started yet"
+
+
+def _unrepaired_drift(reason: str, resources: Sequence[DriftedResource]) -> UnrepairedDrift:
+    paths = sorted(path_in(one.path, one.name) for one in resources)
+    since = rfc3339(min(one.since for one in resources))
+    one, many = "1 resource has", f"{len(paths)} resources have"
+    what = f"{one if len(paths) == 1 else many} differed from the recorded state since {since}"
+    return {
+        "resources": paths,
+        "since": since,
+        "reason": reason,
+        "sentence": f"{what} ({_join_names(paths)}), without a repair: {reason}.",
+    }
 
 
 def explain_unknown(
@@ -110,6 +237,8 @@ def _describe_paused(one: PausedObservation) -> responses.PausedObservation:
     resources = "1 resource" if one.resources == 1 else f"{one.resources} resources"
     at = f" at {one.endpoint}" if one.endpoint else ""
     what = f"{resources} of type {one.type}{at}" if one.type else resources
+    if not one.resources:  # the stack was never observed
+        what = "the stack"
     until = rfc3339(one.until)
     because = f" because {one.reason}" if one.reason else ""
     return {
@@ -205,9 +334,19 @@ def _describe_worker(label: str, labels: Collection[str]) -> str:
     return f"{which}; no running process has {'this label' if label else 'one without labels'}"
 
 
-def _describe_failed(node: NodeRecord, path: str) -> str:
+def _describe_failed(node: NodeRecord, path: str, continuing: str) -> str:
     what = f"{_node_name(path)} ({node.operation}) {node.state}: {node.reason or 'unknown'}"
-    return f"{what}. Update the stack to continue."
+    return f"{what}. {continuing}"
+
+
+def _describe_continuation(graph: StackGraph) -> str:
+    """graph: of the stack that is explained."""
+    if graph.path:
+        return "Its root stack says how to continue."
+    if (graph.traversal.action, graph.traversal.state) == (Action.CHECK, TraversalState.FAILED):
+        return "Update the stack to replace what failed the check, or check the stack again."
+    request = continuing_request(Action(graph.traversal.action))
+    return f"{request[0].upper()}{request[1:]} to continue."
 
 
 def _node_name(path: str) -> str:

@@ -1,5 +1,7 @@
 """The graph of a traversal, and explanations why the stack makes no progress."""
 
+from datetime import UTC, datetime
+
 from aiohttp import web
 
 from channels.envelope import notification_documents, rfc3339
@@ -7,13 +9,16 @@ from channels.store.hook_notifications import notifications_of
 from engine.service.reads.graphs import StackGraph
 from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import TraversalRecord
+from engine.words import DRIFT
 from hub.api.app_context import context_of, project_of
 from hub.api.headgate import responses
 from hub.api.headgate.explanations import (
     WaitingHook,
     explain,
+    explain_drift,
     explain_paused,
     explain_unknown,
+    explain_unrepaired,
     path_in,
     unfinished_before,
     until_of,
@@ -96,11 +101,13 @@ async def show_why(request: web.Request) -> web.Response:
     )
     async with context.database.connection() as conn:
         notifications = await notifications_of(conn, hooks)
+    found = [
+        WaitingHook(hook, notification_documents(notifications.get(hook.id, []))) for hook in hooks
+    ]
+    # Hooks about drift belong to no node.
+    drifted = [one for one in found if one.hook.point == DRIFT]
     waiting = {
-        (hook.stack_id, hook.resource_name): WaitingHook(
-            hook, notification_documents(notifications.get(hook.id, []))
-        )
-        for hook in hooks
+        (one.hook.stack_id, one.hook.resource_name): one for one in found if one.hook.point != DRIFT
     }
     progress: responses.StackProgress = {
         "id": str(stack.id),
@@ -113,6 +120,14 @@ async def show_why(request: web.Request) -> web.Response:
         responses.Explanation(
             stack=progress,
             nodes=explain(graphs, waiting, await context.engine.reads.served_labels()),
+            drift=explain_drift(drifted),
+            unrepaired=explain_unrepaired(
+                drift.resources,
+                drift.policy,
+                f"{stack.action}_{stack.status}",
+                {(one.hook.stack_id, one.hook.resource_name) for one in drifted},
+                datetime.now(UTC),
+            ),
             unknown=explain_unknown(drift.resources, drift.status.next_at),
             paused=explain_paused(drift.paused),
         )

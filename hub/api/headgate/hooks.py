@@ -1,6 +1,7 @@
 """Hooks: list, show, answer and hand over."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -21,17 +22,21 @@ from engine.store.hooks.hook_lists import HookFilter
 from engine.store.records import HookRecord
 from engine.words import CONFIRM, DRIFT, STACK_POINTS, AnswerChannel, HookState, Point, uuid_or_none
 from hub.api.admission import count_wrong_tokens
+from hub.api.all_cells import incomplete, read_all_hooks
 from hub.api.app_context import BY_TOKEN, AppContext, context_of, identity_of, project_of
-from hub.api.cells import in_any_cell
+from hub.api.cells import CELLS, in_any_cell
 from hub.api.headgate import responses
 from hub.api.headgate.audit_log import entry_document
 from hub.api.hook_answers import CONTINUE, MAX_REASON, Signal, answer_from, read_signal
 from hub.api.openapi_components import Document
+from hub.api.orchestration.documents import quote_segment
+from hub.api.orchestration.request_texts import warning_document
 from hub.api.query_parameters import choice, flag, limit, marker, span, text
 from hub.api.request_validation import (
     Body,
     body_of,
     invalid,
+    project_or_all,
     query_flag,
     query_page_size,
     query_uuid,
@@ -39,7 +44,7 @@ from hub.api.request_validation import (
     split_page,
     uuid_of,
 )
-from hub.api.routes import QueryParameter, Refusal, Route, json_response
+from hub.api.routes import QueryParameter, Refusal, Route, base_of, json_response
 from hub.auth.roles import Right
 
 
@@ -65,31 +70,58 @@ def _document(hook: HookRecord, notifications: Sequence[NotificationRecord]) -> 
 
 
 async def list_hooks(request: web.Request) -> web.Response:
-    context, project = context_of(request), project_of(request)
-    limit = query_page_size(request, 100)
-    stack = request.query.get("stack")
-    stack_id = (await context.engine.reads.find_stack(project, stack)).id if stack else None
-    hooks = await context.engine.reads.hooks(
-        project,
-        HookFilter(
-            state=request.query.get("state"),
-            stack_id=stack_id,
-            point=request.query.get("point"),
-            path=request.query.get("path"),
-            older=parse_span(request.query.get("older")),
-            mine=_mine(request),
-            me=_me(request),
-            dry=query_flag(request, "dry") if "dry" in request.query else None,
-            limit=limit + 1,
-            marker=query_uuid(request, "marker"),
-        ),
+    context, project = context_of(request), project_or_all(request, "hooks")
+    limit, stack = query_page_size(request, 100), request.query.get("stack")
+    selected = HookFilter(
+        state=request.query.get("state"),
+        point=request.query.get("point"),
+        path=request.query.get("path"),
+        older=parse_span(request.query.get("older")),
+        mine=_mine(request),
+        me=_me(request),
+        dry=query_flag(request, "dry") if "dry" in request.query else None,
+        limit=limit + 1,
+        marker=query_uuid(request, "marker"),
     )
-    page, last = split_page(hooks, limit)
+    if project is None:
+        return await _list_all(request, selected, limit)
+    if stack:
+        stack_id = (await context.engine.reads.find_stack(project, stack)).id
+        selected = replace(selected, stack_id=stack_id)
+    page, last = split_page(await context.engine.reads.hooks(project, selected), limit)
     return json_response(
         responses.Hooks(
             hooks=await hook_documents(context, page), next=str(last.id) if last else None
         )
     )
+
+
+async def _list_all(request: web.Request, selected: HookFilter, limit: int) -> web.Response:
+    """The hooks of all projects."""
+    if request.query.get("stack"):
+        reason = "hooks of all projects cannot be those of one stack"
+        remedy = "Leave global_tenant out, and send the request to the project of the stack."
+        raise invalid("stack", reason, remedy)
+    base = base_of(request)
+
+    async def describe(context: AppContext, hooks: Sequence[HookRecord]) -> list[Document]:
+        documents = await hook_documents(context, hooks)
+        return [
+            {**document, "project": hook.project, "answer_url": _answer_url(base, hook)}
+            for hook, document in zip(hooks, documents, strict=True)
+        ]
+
+    hooks, away = await read_all_hooks(request.app[CELLS], selected, describe)
+    page, last = split_page(hooks, limit)
+    document = responses.Hooks(hooks=[*page], next=last["id"] if last else None)
+    if away:
+        document["warnings"] = [warning_document(incomplete("hooks", away))]
+    return json_response(document)
+
+
+def _answer_url(base: str, hook: HookRecord) -> str:
+    """In the project of the hook."""
+    return f"{base}/{quote_segment(hook.project)}/hooks/{hook.id}/signal"
 
 
 def _mine(request: web.Request) -> list[str] | None:
@@ -209,6 +241,7 @@ QUERY = {
     "older": span("only hooks that have been open for longer: 30m"),
     "mine": flag("true: only hooks that you may answer and have not answered"),
     "dry": flag("true: only hooks of dry-run rules; false: only others"),
+    "global_tenant": flag("true: hooks of all projects, if you have a role in every project"),
     "limit": limit(100),
     "marker": marker(),
 }

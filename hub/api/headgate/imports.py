@@ -24,7 +24,10 @@ class ResourceToImport(Body):
 
 
 class ImportRequest(Body):
+    """context: the section of an environment, with the region of the resources."""
+
     resources: Annotated[list[ResourceToImport], Field(min_length=1, max_length=MAX_OBJECTS)]
+    context: Annotated[dict[str, Json], Field(default_factory=dict)]
 
 
 async def read_resources(request: web.Request) -> web.Response:
@@ -33,7 +36,9 @@ async def read_resources(request: web.Request) -> web.Response:
     )
     wanted = [ObjectToImport(one.type, one.id, one.properties) for one in body.resources]
     credential = identity_of(request).credential
-    result = await context_of(request).engine.imports.read(project_of(request), wanted, credential)
+    result = await context_of(request).engine.imports.read(
+        project_of(request), wanted, credential, body.context
+    )
     document: responses.ImportedTemplate = {
         "template": result.template.text,
         "parameters": list(result.template.required),

@@ -11,6 +11,7 @@ from hub.api.orchestration import documents, responses
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import Body, read_model, stack_of
 from hub.api.routes import Route, json_response
+from hub.api.stack_changes import changes_stack
 from hub.auth.roles import Right
 
 
@@ -44,8 +45,8 @@ async def _set_pin(request: web.Request, reason: str | None) -> web.Response:
 
 
 ROUTES = (
-    Route("PUT", f"{S}/pin", pin, "Pin a stack, so that it is not purged", "stacks",
+    Route("PUT", f"{S}/pin", changes_stack(pin), "Pin a stack, so that it is not purged", "stacks",
           body=PinRequest, takes_body=True, response=responses.PinState, needs=Right.OPERATE),
-    Route("DELETE", f"{S}/pin", unpin, "Unpin a stack", "stacks",
+    Route("DELETE", f"{S}/pin", changes_stack(unpin), "Unpin a stack", "stacks",
           response=responses.PinState, needs=Right.OPERATE),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Json
 from hub.api.app_context import context_of
 from hub.api.headgate import responses
-from hub.api.headgate.drift import difference_documents
+from hub.api.headgate.drift import difference_documents, last_known_document
 from hub.api.headgate.explanations import path_in, until_of
 from hub.api.headgate.hooks import hook_documents
 from hub.api.openapi_components import document_of
@@ -59,6 +59,7 @@ def _observed_state(one: ObservedResourceState | None) -> responses.ObservedReso
         "since": rfc3339(one.since) if one.since else None,
         "reason": one.reason,
         "differences": difference_documents(one.differences),
+        "last_known": last_known_document(one.last_known),
     }
 
 

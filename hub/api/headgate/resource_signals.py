@@ -16,13 +16,19 @@ from hub.api.app_context import BY_TOKEN, AppContext, context_of
 from hub.api.cells import in_any_cell
 from hub.api.request_validation import body_of
 from hub.api.routes import Route, json_response
+from hub.api.stack_changes import changes_stack
 from hub.auth.request_credentials import request_credentials
 
 
-async def send(request: web.Request, ids: tuple[UUID, UUID]) -> web.Response:
+async def send(request: web.Request, ids: tuple[UUID, UUID]) -> web.StreamResponse:
     """ids: of the stack and the resource."""
-    stack_id, resource_id = ids
     request[BY_TOKEN] = True
+    return await _send(request, ids)
+
+
+@changes_stack
+async def _send(request: web.Request, ids: tuple[UUID, UUID]) -> web.StreamResponse:
+    stack_id, resource_id = ids
     body = await body_of(request, nullable=True)
     by = Principal(f"signal:{stack_id}/{resource_id}", TOKEN)
     await context_of(request).engine.signals.send(None, stack_id, resource_id, body, by)

@@ -26,13 +26,14 @@ from hub.api.openapi_components import (
     Count,
     Document,
     HookDocument,
+    HookOfProjectDocument,
     HookPoint,
     Time,
     TraceParent,
     Uuid,
     one_of,
 )
-from hub.api.orchestration.responses import AdoptedValue
+from hub.api.orchestration.responses import AdoptedValue, Warning
 from hub.auth.roles import Right
 
 Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
@@ -53,9 +54,15 @@ RightName = Annotated[str, one_of(right for right in Right if right is not Right
 Hook = TypeAliasType("Hook", HookDocument)
 
 
+HookOfProject = TypeAliasType("HookOfProject", HookOfProjectDocument)
+
+
 class Hooks(TypedDict):
-    hooks: list[Hook]
+    """warnings: the list is incomplete, because cells of the server are not available."""
+
+    hooks: list[Hook] | list[HookOfProject]
     next: Uuid | None
+    warnings: NotRequired[list[Warning]]
 
 
 class AuditEntry(TypedDict):
@@ -379,7 +386,8 @@ class UnknownState(TypedDict):
 
 class PausedObservation(TypedDict):
     """Resources that are not observed until a time. resources: their number. resource_type,
-    endpoint: that has failed; null: the budget of requests is used up."""
+    endpoint: that has failed; null: the budget of requests, or the quota of observations, is used
+    up."""
 
     resources: Count
     resource_type: str | None
@@ -389,20 +397,63 @@ class PausedObservation(TypedDict):
     sentence: str
 
 
-class Explanation(TypedDict):
-    stack: StackProgress
-    nodes: list[NodeProgress]
-    unknown: list[UnknownState]
-    paused: list[PausedObservation]
-
-
 class Difference(TypedDict):
     path: str
     desired: Json
     observed: Json
 
 
+class HeldDrift(TypedDict):
+    """Drift with a hook that waits for an answer. since: of the drift. opened_at: of the hook.
+    allowed: the decisions that answers may contain. answer_by: empty: anyone in the project."""
+
+    hook_id: Uuid
+    resource_name: str
+    path: str
+    state: ObservedState
+    differences: list[Difference]
+    reason: str
+    since: Time
+    opened_at: Time
+    allowed: list[str]
+    answer_by: list[str]
+    notifications: list[Json]
+    sentence: str
+
+
+class UnrepairedDrift(TypedDict):
+    """Resources with drift about which no hook waits, and which are not repaired for the same
+    reason. resources: their paths. since: of the oldest drift."""
+
+    resources: list[str]
+    since: Time
+    reason: str
+    sentence: str
+
+
+class Explanation(TypedDict):
+    stack: StackProgress
+    nodes: list[NodeProgress]
+    drift: list[HeldDrift]
+    unrepaired: list[UnrepairedDrift]
+    unknown: list[UnknownState]
+    paused: list[PausedObservation]
+
+
+class LastKnownDrift(TypedDict):
+    """What was observed before the state became `unknown`. `since`: when `state` was observed
+    first."""
+
+    state: DriftState
+    differences: list[Difference]
+    reason: str
+    since: Time
+
+
 class DriftedResource(TypedDict):
+    """`last_known`: null if `state` is not `unknown`, or nothing differed before. `observed_at`:
+    when it was observed last."""
+
     resource_name: str
     resource_type: str
     physical_resource_id: str
@@ -416,6 +467,7 @@ class DriftedResource(TypedDict):
     observed_at: Time
     unrepaired: str | None
     found_by: FoundBy | None
+    last_known: LastKnownDrift | None
 
 
 class ObservationInterval(TypedDict):
@@ -593,7 +645,8 @@ class EffectiveBreakpoint(TypedDict):
 
 
 class ObservedResource(TypedDict):
-    """since: when the state was observed first; null: it is as recorded."""
+    """since: when the state was observed first; null: it is as recorded. last_known: null if the
+    state is not unknown, or nothing differed before."""
 
     state: ObservedState
     source: ObservationSource
@@ -601,6 +654,7 @@ class ObservedResource(TypedDict):
     since: Time | None
     reason: str
     differences: list[Difference]
+    last_known: LastKnownDrift | None
 
 
 class InspectedResource(TypedDict):

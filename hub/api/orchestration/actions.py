@@ -15,6 +15,7 @@ from hub.api.orchestration.stack_requests import converge_request
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import body_of, invalid, stack_of
 from hub.api.routes import Route, json_response
+from hub.api.stack_changes import changes_stack
 from hub.auth.identity import Identity
 
 Act = Callable[[Engine, str, UUID, Identity], Awaitable[None]]
@@ -88,7 +89,7 @@ async def act(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("POST", f"{S}/actions", act,
+    Route("POST", f"{S}/actions", changes_stack(act),
           "Check, suspend, resume, cancel, stop, observe or converge a stack", "stacks",
           takes_body=True, response=NoneType),
 )  # fmt: skip

@@ -146,6 +146,7 @@ def resource(
         "headgate_resolved_type": one.type,
         "resource_status": f"{one.action}_{one.status}",
         "resource_status_reason": one.reason,
+        "deletion_policy": one.deletion_policy,
         "creation_time": time(one.created_at),
         "updated_time": time(one.updated_at),
         "required_by": list(required_by),

@@ -16,7 +16,7 @@ from engine.plan.expected_changes import ExpectedHook
 from engine.service.plan_preview import KINDS, Preview, PreviewedResource
 from engine.service.requests.requests import StackRequest
 from engine.store.records import StackRecord
-from engine.words import Json
+from engine.words import ANYONE, Json
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.orchestration import documents, responses
@@ -95,7 +95,7 @@ def _approvers(rule: Rule) -> list[str]:
     """Who may answer, in words."""
     if rule.mode != "wait":
         return []
-    people = list(rule.answer_by) or ["anyone in the project"]
+    people = list(rule.answer_by) or [ANYONE]
     return [*people, "except the requester of the change"] if rule.exclude else people
 
 

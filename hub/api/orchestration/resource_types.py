@@ -6,8 +6,14 @@ from typing import Any, assert_never
 import jsonschema_rs
 from aiohttp import web
 
-from engine.errors import NotFound, nearest
-from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
+from engine.errors import NotFound
+from engine.hot.schema.type_schema import (
+    Constraint,
+    Kind,
+    Property,
+    TypeSchema,
+    unknown_type_remedy,
+)
 from engine.words import Json
 from hub.api.app_context import context_of, project_of
 from hub.api.openapi_components import Document
@@ -204,7 +210,7 @@ def _type(request: web.Request) -> TypeSchema:
     types, name = _types(request), request.match_info["type"]
     if name not in types:
         reason = f"The Resource Type ({name}) could not be found."
-        remedy = nearest(name, list(types)) or "GET .../resource_types lists the types."
+        remedy = unknown_type_remedy(name, types) or "GET .../resource_types lists the types."
         raise NotFound(reason, place="type", remedy=remedy, code="EntityNotFound")
     return types[name]
 

@@ -26,6 +26,7 @@ from hub.api.request_validation import (
     stack_of,
 )
 from hub.api.routes import Route, base_of, json_response
+from hub.api.stack_changes import changes_stack
 from hub.auth.roles import Right
 
 R = f"{S}/resources/{{resource}}"
@@ -41,7 +42,8 @@ async def list_resources(request: web.Request) -> web.Response:
         raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
     depth = query_number(request, "nested_depth", default=0)
     engine = context_of(request).engine
-    rows = await engine.reads.resources(stack, depth=depth)
+    with_detail = query_flag(request, "with_detail")
+    rows = await engine.reads.resources(stack, depth=depth, with_values=with_detail)
     dependents = documents.required_by(rows)
     types = await engine.reads.written_types(stack.project, list({one.stack_id for one in rows}))
     written = [(one, types.find(one.stack_id, one.name, one.type)) for one in rows]
@@ -51,7 +53,7 @@ async def list_resources(request: web.Request) -> web.Response:
         documents.resource(one, type_, stack.project, base, dependents[one.stack_id, one.name])
         for one, type_ in chosen
     ]
-    if not query_flag(request, "with_detail"):
+    if not with_detail:
         return json_response(responses.Resources(resources=resources))
     descriptions = await engine.reads.descriptions(list({one.stack_id for one in selected}))
     detailed: list[responses.ResourceWithDetail] = [
@@ -119,7 +121,6 @@ async def show(request: web.Request) -> web.Response:
         **documents.resource(one, type_, stack.project, base_of(request), dependents),
         **_detail(request, one, descriptions),
         "protected": one.protected,
-        "deletion_policy": one.deletion_policy,
     }
     return json_response(responses.OneResource(resource=document))
 
@@ -218,9 +219,9 @@ ROUTES = (
           response=responses.OneResource),
     Route("GET", f"{R}/metadata", show_metadata, "Metadata of a resource", "resources",
           response=responses.Metadata),
-    Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",
+    Route("PATCH", R, changes_stack(mark), "Mark a resource unhealthy, or protect it", "resources",
           takes_body=True, response=NoneType),
-    Route("POST", f"{R}/signal", signal, "Signal a resource, or clear its hook with unset_hook",
-          "resources",
+    Route("POST", f"{R}/signal", changes_stack(signal),
+          "Signal a resource, or clear its hook with unset_hook", "resources",
           takes_body=True, response=NoneType, needs=Right.READ),
 )  # fmt: skip

@@ -156,6 +156,7 @@ class ResourceSummary(TypedDict):
     headgate_resolved_type: str
     resource_status: FullStatus
     resource_status_reason: str
+    deletion_policy: Annotated[str, one_of(("Delete", "Retain", "Snapshot"))]
     creation_time: Time
     updated_time: Time
     required_by: list[str]
@@ -179,7 +180,6 @@ class Resources(TypedDict):
 
 class Resource(ResourceSummary, ResourceDetail):
     protected: bool
-    deletion_policy: Annotated[str, one_of(("Delete", "Retain", "Snapshot"))]
 
 
 class OneResource(TypedDict):

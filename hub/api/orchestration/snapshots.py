@@ -14,6 +14,7 @@ from hub.api.orchestration import documents, responses
 from hub.api.orchestration.stacks import S
 from hub.api.request_validation import body_of, invalid, stack_of, uuid_of
 from hub.api.routes import Route, json_response
+from hub.api.stack_changes import changes_stack
 
 SNAPSHOT = f"{S}/snapshots/{{snapshot}}"
 MAX_NAME = 255
@@ -104,8 +105,8 @@ async def restore(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("POST", f"{S}/snapshots", create, "Create a snapshot", "snapshots", takes_body=True,
-          response=responses.Snapshot),
+    Route("POST", f"{S}/snapshots", changes_stack(create), "Create a snapshot", "snapshots",
+          takes_body=True, response=responses.Snapshot),
     Route("GET", f"{S}/snapshots", list_snapshots, "List snapshots", "snapshots",
           response=responses.Snapshots),
     Route("GET", SNAPSHOT, show, "Show a snapshot", "snapshots", response=responses.OneSnapshot),

@@ -7,10 +7,10 @@ from aiohttp import web
 
 from engine.store.stacks.stack_lists import StackFilter, StackPage
 from engine.words import uuid_or_none
+from hub.api.all_cells import incomplete, read_all_stacks
 from hub.api.app_context import context_of
 from hub.api.cells import CELLS
 from hub.api.orchestration import documents, responses
-from hub.api.orchestration.all_cells import incomplete, read_all_stacks
 from hub.api.orchestration.request_texts import warning_document
 from hub.api.request_validation import (
     invalid,

@@ -13,6 +13,7 @@ from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.request_validation import query_flag, stack_of
 from hub.api.routes import Route, base_of, json_response
+from hub.api.stack_changes import changes_stack
 from hub.auth.roles import Right
 
 S = "/v1/{project}/stacks/{name}/{id}"
@@ -172,12 +173,12 @@ ROUTES = (
           takes_body=True, status=202, response=responses.AcceptedUpdate),
     Route("PATCH", S, costly(patch), "Update a stack; resumes a stopped one",
           "stacks", takes_body=True, status=202, response=responses.AcceptedUpdate),
-    Route("DELETE", S, delete, "Delete a stack", "stacks", status=204),
+    Route("DELETE", S, changes_stack(delete), "Delete a stack", "stacks", status=204),
     Route("GET", f"{S}/export", export, "Export a stack for adoption by another server", "stacks",
           query={"partial": "true: replace values that cannot be decrypted by the reason"},
           response=responses.Export, needs=Right.WRITE),
-    Route("DELETE", f"{S}/abandon", abandon, "Abandon a stack and keep its physical resources",
-          "stacks", response=responses.Export),
+    Route("DELETE", f"{S}/abandon", changes_stack(abandon),
+          "Abandon a stack and keep its physical resources", "stacks", response=responses.Export),
     Route("GET", f"{S}/template", show_template, "The template", "stacks", response=Document),
     Route("GET", f"{S}/environment", show_environment, "The environment", "stacks",
           response=Document),

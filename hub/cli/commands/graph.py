@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hub.cli import options
-from hub.cli.context import ask_stack, print_result
+from hub.cli.connection.client import (
+    ApiClient,
+    find_stack,
+    read_waiting_hooks,
+    stack_path,
+)
+from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.renderables import assemble_text, join_lines, styled_text
@@ -37,23 +43,29 @@ def graph(
     ] = False,
 ) -> None:
     """Show the graph of a stack's current traversal as a tree."""
-    document = ask_stack(server, stack, "GET", "graph", query={"nested": "true"})
+
+    async def work(client: ApiClient) -> tuple[Json, str]:
+        found = await find_stack(client, stack)
+        document = await client.call("GET", stack_path(found, "graph"), query={"nested": "true"})
+        if dot or server.format.is_document:
+            return document, ""
+        waiting = len(await read_waiting_hooks(client, found))
+        return document, tables.status_text(found["stack_status"], waiting)
+
+    document, status = ask(server, work)
     if dot:
         typer.echo(render_dot(stack, document))
     else:
-        print_result(document, server.format, lambda: tree(stack, document))
+        print_result(document, server.format, lambda: tree(stack, status, document))
 
 
-def tree(name: str, graph: Mapping[str, Json]) -> "Text":
-    """Each node once, indented under the last node that it depends on; the others are named in its
-    line. The nodes of its nested stack follow, with more indentation.
+def tree(name: str, status: str, graph: Mapping[str, Json]) -> "Text":
+    """The status of the stack, and each node once, indented under the last node that it depends on;
+    the others are named in its line. The nodes of its nested stack follow, with more indentation.
     """
     nested = {one["stack_id"]: one for one in graph.get("stacks", ())}
-    traversal = graph["traversal"]
-    lines = [
-        styled_text(tables.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")
-    ]
-    return join_lines([*lines, *_lines(graph, nested, 1)])
+    heading = assemble_text((tables.plain(name), "bold"), "  ", tables.style(status))
+    return join_lines([heading, *_lines(graph, nested, 1)])
 
 
 def _lines(

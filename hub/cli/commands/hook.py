@@ -1,6 +1,7 @@
 """headgate hook: list, show, answer and hand over hooks."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from uuid import UUID
 import typer
 
 from engine.errors import nearest
+from engine.words import Decision
 from headgate.connection import PAGE_SIZE, url_path
 from headgate.errors import RequestError
 from hub.cli import options
@@ -26,7 +28,7 @@ from hub.cli.context import ask, print_result, print_rows, resolved_project
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs.files import InputError
 from hub.cli.inputs.request_bodies import yaml_values
-from hub.cli.messages import stop
+from hub.cli.messages import stop, warn
 from hub.cli.options import OptionGroup, ServerOptions, duration, with_options
 from hub.cli.printing import hook_output, output, tables
 from hub.cli.printing.consoles import standard_error
@@ -101,7 +103,12 @@ class AnswerOptions(OptionGroup):
 
     reason: Annotated[str, typer.Option(help="The reason; recorded in the audit log.")] = ""
     digest: Annotated[
-        str, typer.Option(help="Refuse the answer if the hook no longer has this digest.")
+        str,
+        typer.Option(
+            metavar="HASH",
+            help="Refuse the answer if the hook has changed: if `headgate hook show` no longer"
+            " prints this digest.",
+        ),
     ] = ""
 
 
@@ -177,9 +184,21 @@ def list_(
         bool | None,
         typer.Option("--dry/--no-dry", help="Only hooks of dry-run rules, or none of them."),
     ] = None,
+    all_projects: Annotated[
+        bool,
+        typer.Option(
+            "--all-projects", help="Hooks of all projects, if you have a role in every project."
+        ),
+    ] = False,
     limit: options.Limit = None,
 ) -> None:
-    """List hooks; by default those that wait for an answer."""
+    """List hooks; by default those that wait for an answer.
+
+    To answer a hook of another project, use --project: `headgate hook continue ID --project NAME`.
+    """
+    if all_projects and stack is not None:
+        stop("use either --stack or --all-projects, because a stack has one project",
+             ExitCode.USAGE)  # fmt: skip
     # Hooks of dry-run rules never wait.
     state = state or ("all" if dry else "waiting")
     filters = {
@@ -191,20 +210,25 @@ def list_(
         "mine": "true" if mine else None,
         "dry": None if dry is None else str(dry).lower(),
     }
-    hooks = ask(server, lambda client: _read_hooks(client, filters, limit))
+    read = _read_hooks_of_all if all_projects else _read_hooks
+    hooks = ask(server, lambda client: read(client, filters, limit))
     rows = [output.hook_row(hook) for hook in hooks]
     columns = output.WAITING_HOOK_COLUMNS if state == "waiting" else output.HOOK_COLUMNS
+    if all_projects:
+        columns = {"project": "PROJECT", **columns}
+        rows = [{**row, "project": hook["project"]} for row, hook in zip(rows, hooks, strict=True)]
     selected = any((stack, at, point, older, mine, dry is not None))
-    print_rows(
-        hooks, server.format, lambda: output.table(rows, columns), _none(server, state, selected)
-    )
+    none = _none(server, state, selected=selected, all_projects=all_projects)
+    print_rows(hooks, server.format, lambda: output.table(rows, columns), none)
 
 
-def _none(server: ServerOptions, state: str, selected: bool) -> str:
+def _none(server: ServerOptions, state: str, *, selected: bool, all_projects: bool) -> str:
     """What an empty list means. selected: whether options other than the state select hooks."""
     which = "no hook" if state == "all" else f"no {state} hook"
     if selected:
         text = f"{which} matches these options"
+    elif all_projects:
+        text = f"{which} in any project"
     else:
         text = f"{which} in the project {resolved_project(server)}"
     return text if state == "all" else f"{text}; --state all lists hooks in every state"
@@ -224,7 +248,8 @@ def history(server: ServerOptions, which: Which) -> None:
     """Show the answers to a hook in order."""
     decisions = _call(server, which, "GET", "decisions")["decisions"]
     rows = [output.entry_row(one) for one in decisions]
-    print_result(decisions, server.format, lambda: output.table(rows, HISTORY_COLUMNS))
+    none = "no answer to this hook yet"
+    print_rows(decisions, server.format, lambda: output.table(rows, HISTORY_COLUMNS), none)
 
 
 @app.command()
@@ -428,9 +453,8 @@ def _answer_all(
     if not selection.yes:
         rows = [output.hook_row(hook) for hook in hooks]
         standard_error().print(output.table(rows, output.HOOK_COLUMNS), markup=False)
-    confirm(
-        f"Answer {format_count(len(hooks), 'hook')} with {body['decision']}?", (), selection.yes
-    )
+    count = format_count(len(hooks), "hook")
+    confirm(bulk_question(body["decision"], count), (), selection.yes)
 
     async def work(client: ApiClient) -> list[Json]:
         answered: list[Json] = []
@@ -451,6 +475,21 @@ def _answer_all(
         stop(f"{refused} of {format_count(len(hooks), 'answer')} were refused", ExitCode.ERROR)
 
 
+def bulk_question(decision: str, count: str) -> str:
+    """``Continue 2 hooks?``. count: of the hooks, with the noun. Pure."""
+    match decision:
+        case Decision.ADOPT:
+            return f"Adopt the observed values of {count}?"
+        case Decision.IGNORE:
+            return f"Ignore the drift of {count} for a time?"
+        case Decision.PROGRESS:
+            return f"Report progress of {count}?"
+        case Decision.REPAIR:
+            return f"Repair the resources of {count}?"
+        case _:
+            return f"{decision.capitalize()} {count}?"
+
+
 async def _read_hooks(
     client: ApiClient, filters: Mapping[str, str | None], limit: int | None = None
 ) -> list[Json]:
@@ -459,6 +498,27 @@ async def _read_hooks(
     query = {name: value for name, value in sent.items() if value is not None}
     query["limit"] = str(PAGE_SIZE)
     return await read_pages(client, url_path("hooks"), "hooks", query, limit=limit)
+
+
+async def _read_hooks_of_all(
+    client: ApiClient, filters: Mapping[str, str | None], limit: int | None = None
+) -> list[Json]:
+    """Hooks of all projects. Warns about cells whose hooks the list lacks."""
+    query = {name: value for name, value in filters.items() if value is not None}
+    query |= {"global_tenant": "true", "limit": str(min(limit or PAGE_SIZE, PAGE_SIZE))}
+    hooks: list[Json] = []
+    warnings: dict[str, Json] = {}
+    async with aclosing(client.pages(url_path("hooks"), query)) as pages:
+        async for page in pages:
+            hooks += page["hooks"]
+            warnings |= {one["message"]: one for one in page.get("warnings", ())}
+            if limit is not None and len(hooks) >= limit:
+                break
+    from hub.cli.commands.sources import warning_text
+
+    for one in warnings.values():
+        warn(one, warning_text(one))
+    return hooks[:limit]
 
 
 async def _signal(client: ApiClient, hook: Json, body: Mapping[str, Json]) -> Json:
@@ -568,11 +628,12 @@ def select_hook(hooks: Sequence[Json], which: str) -> Json:
     if len(found) == 1:
         return found[0]
     if not found:
+        near = nearest(which, [name for hook in hooks for name in _names(hook)])
         raise RequestError(
             404,
-            f'no waiting hook matches "{which}"; see `headgate hook list`. Name a hook that no'
-            " longer waits by its ID, or the first 4 or more characters of it; see"
-            " `headgate hook list --state all`",
+            f'no waiting hook matches "{which}"{f". {near}" if near else ";"} `headgate hook list`'
+            " lists them. Name a hook that no longer waits by its ID, or the first 4 or more"
+            " characters of it; `headgate hook list --state all` lists these, too",
         )
     names = ", ".join(output.hook_path(hook) for hook in found[:5])
     raise InputError(f'"{which}" matches {len(found)} waiting hooks: {names}; be more specific')
@@ -580,5 +641,10 @@ def select_hook(hooks: Sequence[Json], which: str) -> Json:
 
 def matches(hook: Json, which: str) -> bool:
     """which: STACK:RESOURCE, STACK:RESOURCE:POINT, or STACK:POINT for the whole stack."""
-    of_resource = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else None
-    return which in (of_resource, output.hook_path(hook))
+    return which in _names(hook)
+
+
+def _names(hook: Mapping[str, Json]) -> list[str]:
+    """The arguments that select a waiting hook by its place, the shortest first."""
+    of_resource = [f"{hook['root_stack_name']}:{hook['path']}"] if hook["path"] else []
+    return [*of_resource, output.hook_path(hook)]

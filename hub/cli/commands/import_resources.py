@@ -33,6 +33,15 @@ GivenProperties = Annotated[
         " it. Repeatable.",
     ),
 ]
+Region = Annotated[
+    str,
+    typer.Option(
+        "--region",
+        metavar="REGION",
+        help="Region of the resources. Default: the one that the operator has configured.",
+        show_default=False,
+    ),
+]
 
 
 @app.command("import")
@@ -41,9 +50,10 @@ def import_(
     server: ServerOptions,
     resources: TypesAndIds,
     properties: GivenProperties = [],  # noqa: B006
+    region: Region = "",
 ) -> None:
     """Print a template that imports existing resources."""
-    body = import_body(resources, properties)
+    body = import_body(resources, properties, region)
     read = ask(server, lambda client: read_existing(client, body))
     if server.format.is_document:
         print_document(read, server.format)
@@ -59,7 +69,12 @@ async def read_existing(client: ApiClient, body: Json) -> Json:
     return await client.call("POST", url_path("import"), body=body)
 
 
-def import_body(pairs: Sequence[str], given: Sequence[str]) -> dict[str, Json]:
+def region_section(region: str) -> dict[str, Json]:
+    """The section `context`, of an environment and of an import; "": none."""
+    return {"context": {"region_name": region}} if region else {}
+
+
+def import_body(pairs: Sequence[str], given: Sequence[str], region: str = "") -> dict[str, Json]:
     """The body of the request. given: ``ID=FILE``. Raises typer's usage error."""
     if len(pairs) % 2:
         raise typer.BadParameter("write a type and an ID for each resource: TYPE ID [TYPE ID ...]")
@@ -71,7 +86,7 @@ def import_body(pairs: Sequence[str], given: Sequence[str]) -> dict[str, Json]:
         resources.append({"type": type_name, "id": physical_id, **properties})
     if unknown := sorted(files.keys() - set(pairs[1::2])):
         raise typer.BadParameter(f'--properties "{unknown[0]}": no resource has this ID')
-    return {"resources": resources}
+    return {"resources": resources, **region_section(region)}
 
 
 def _files(given: Sequence[str]) -> dict[str, Path]:

@@ -36,6 +36,8 @@ Name = Annotated[
     str,
     typer.Argument(metavar="NAME", help="Name of the context.", autocompletion=complete_contexts),
 ]
+#: The name of the context of a login if no other one is chosen.
+FIRST_CONTEXT = "default"
 #: Seconds for the end of a login that another one replaces.
 _END_TIME = 10.0
 FIELDS = ("name", "current", "url", "project", "user", "token", "expires_at")
@@ -43,7 +45,7 @@ FIELDS = ("name", "current", "url", "project", "user", "token", "expires_at")
 
 Web = Annotated[
     bool,
-    typer.Option("--web", help="Sign in in a browser, with the OpenID provider of the server."),
+    typer.Option("--web", help="Sign in with a browser, with the OpenID provider of the server."),
 ]
 NoBrowser = Annotated[
     bool,
@@ -57,15 +59,17 @@ NoBrowser = Annotated[
 @app.command()
 @with_options
 def login(server: ConnectionOptions, web: Web = False, no_browser: NoBrowser = False) -> None:
-    """Log in with a token or in a browser, and save the login with the server and the project.
+    """Sign in with a token or a browser, and save the login with the server and the project.
 
     The command asks for the token, or reads it from the first line of standard input. With --web,
-    you sign in in a browser instead. The login is saved as a context, which becomes the current
-    one: commands use it without --url, --project, --user and HEADGATE_TOKEN. If the context has a
-    login with --web already, that one ends.
+    you sign in with a browser instead. The login is saved as a context, which becomes the current
+    one: commands use it without --url, --project, --user and HEADGATE_TOKEN. Without --context, it
+    is the current context, and its server and project are the defaults. If there is none, or --url
+    names another server, the login is saved as `default`. If the context has a login with --web
+    already, that one ends.
     """
     saved = _read()
-    name = server.context or "default"
+    name = chosen_name(saved, server)
     known = saved.contexts.get(name)
     context = SavedContext(known.url, known.project, known.user) if known else None
     try:
@@ -79,11 +83,21 @@ def login(server: ConnectionOptions, web: Web = False, no_browser: NoBrowser = F
     _write(saved.add(name, context))
     if known and known.expires_at and known.token not in ("", context.token):
         _end_replaced_login(known)
-    typer.echo(f"Logged in to {context.url}, project {context.project}, as {user}.")
+    typer.echo(f"Signed in to {context.url}, project {context.project}, as {user}.")
     if context.expires_at:
         left = tables.time_left(context.expires_at, datetime.now(UTC))
         typer.echo(f"The login ends at {context.expires_at} ({left}).")
     typer.echo(f'Saved as context "{name}" in {contexts_path()}.')
+
+
+def chosen_name(saved: SavedContexts, server: ConnectionOptions) -> str:
+    """The context of a login. The current one does not become one of another server. Pure."""
+    if server.context:
+        return server.context
+    current = saved.contexts.get(saved.current)
+    if current is None or (server.url and server.url != current.url):
+        return FIRST_CONTEXT
+    return saved.current
 
 
 def _end_replaced_login(context: SavedContext) -> None:
@@ -160,8 +174,12 @@ def logout(
         credentials = ClientCredentials(token=context.token)
         ask_with(ResolvedConnection(context.url, context.project, credentials), _end_login)
     _write(without)
-    ended = "Logged out of" if context.expires_at else "Deleted the token, which stays valid, for"
-    typer.echo(f"{ended} {context.url}, project {context.project}.")
+    place = f"{context.url}, project {context.project}"
+    if context.expires_at:
+        typer.echo(f"Signed out of {place}.")
+    else:
+        typer.echo(f"Deleted the token for {place} from this machine. It stays valid until it is"
+                   " revoked.")  # fmt: skip
 
 
 async def _end_login(client: ApiClient) -> None:

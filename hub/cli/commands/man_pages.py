@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.main
 
-from hub.cli.examples import EXAMPLES
+from hub.cli.examples import find_examples
 from hub.cli.exit_codes import MEANING, ExitCode
 from hub.cli.messages import stop
 
@@ -68,7 +68,7 @@ def page(command: "Command", context: "Context", release: str, below: Sequence[s
     lines += _entries("COMMANDS", _commands(command, below))
     lines += _entries("ARGUMENTS", command_parameters(command, context, "argument"))
     lines += _entries("OPTIONS", command_parameters(command, context, "option"))
-    examples = EXAMPLES.get(path.removeprefix(f"{PROGRAM} "), ())
+    examples = find_examples(path.removeprefix(PROGRAM).lstrip())
     if examples:
         lines += [".SH EXAMPLES", ".nf", *(escape(f"{PROGRAM} {one}") for one in examples), ".fi"]
     codes = ((str(code.value), MEANING[code]) for code in ExitCode)

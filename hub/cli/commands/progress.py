@@ -73,7 +73,7 @@ async def _read(client: ApiClient, stack_id: str) -> WatchedStack | None:
     except RequestError:
         return None
     state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
-    state.hooks = {state.place(hook["path"]): hook for hook in hooks}
+    state.set_hooks(hooks)
     return state
 
 
@@ -81,8 +81,8 @@ def progress_hints(state: WatchedStack) -> list[str]:
     """Who may answer the waiting hooks, and the commands for it, a line each. Pure."""
     hooks = [*state.hooks.values()]
     if len(hooks) != 1:
-        return [*answer_hints(hooks)]
-    return [f"Who may answer: {may_answer(hooks[0])}", *answer_hints(hooks)]
+        return [*answer_hints(hooks, state.stack_id)]
+    return [f"Who may answer: {may_answer(hooks[0])}", *answer_hints(hooks, state.stack_id)]
 
 
 def progress_line(state: WatchedStack) -> str:

@@ -9,7 +9,7 @@ from hub.cli import options
 from hub.cli.commands import graph
 from hub.cli.completion import complete_stacks
 from hub.cli.connection.client import ApiClient, find_stack, read_waiting_hooks, stack_path
-from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.context import ask, ask_stack, print_result, print_rows
 from hub.cli.exit_codes import ExitCode
 from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
@@ -79,14 +79,14 @@ def why(server: ServerOptions, stack: options.Name) -> None:
     Prints one sentence for each unfinished node.
     """
 
-    async def work(client: ApiClient) -> tuple[Json, list[Json]]:
+    async def work(client: ApiClient) -> tuple[Json, list[Json], list[str]]:
         found = await find_stack(client, stack)
         document = await client.call("GET", stack_path(found, "why"))
-        return document, await read_waiting_hooks(client, found)
+        return document, await read_waiting_hooks(client, found), output.continuing_lines(found)
 
-    document, hooks = ask(server, work)
+    document, hooks, commands = ask(server, work)
     now = datetime.now(UTC) if standard_output().is_terminal else None
-    lines = output.sentences(document, hooks, now)
+    lines = output.sentences(document, hooks, now, commands)
     print_result(document, server.format, lambda: wrapped_text("\n".join(lines)))
 
 
@@ -120,10 +120,11 @@ def events(
     columns: tables.Columns = {
         "event_time": tables.past_column("TIME"),
         "resource_name": "RESOURCE",
-        "resource_status": "STATUS",
+        "resource_status": tables.status_column(),
         "resource_status_reason": "REASON",
     }
     if depth:
         columns = {"stack": "STACK", **columns}
     rows = [{**output.with_own_names(one), "stack": output.stack_of_event(one)} for one in found]
-    print_result(found, server.format, lambda: output.table(rows, columns))
+    none = f"no event of the stack {stack}"
+    print_rows(found, server.format, lambda: output.table(rows, columns), none)

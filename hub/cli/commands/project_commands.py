@@ -17,7 +17,8 @@ def quota(server: ServerOptions) -> None:
     """Show the quotas of the project and their usage."""
     quotas = ask(server, lambda client: client.call("GET", url_path("quotas")))["quotas"]
     columns = {"name": "QUOTA", "limit": "LIMIT", "used": "USED"}
-    print_result(quotas, server.format, lambda: output.table(quotas, columns))
+    rows = [one | {"limit": "unlimited"} if one["limit"] is None else one for one in quotas]
+    print_result(quotas, server.format, lambda: output.table(rows, columns))
 
 
 app.command()(usage.usage)

@@ -19,6 +19,7 @@ from engine.store.fault_points import UNDO_POINT, reach
 from engine.store.maintenance import moving_schemas as schemas
 from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
+from engine.store.maintenance.standbys import find_behind, read_log_position
 from engine.store.schema.upgrade import check_current
 from engine.words import MoveState
 from hub.api.cells import PLACE, unavailable
@@ -56,8 +57,8 @@ async def move_project(
 ) -> ProjectMove:
     """Move a project, or continue; undo: end a move that has not arrived instead.
 
-    wait: seconds to wait for operations under way. Raises HeadgateError with the reason why the
-    project is not moved.
+    wait: seconds to wait for operations under way, and for standbys of the new cell. Raises
+    HeadgateError with the reason why the project is not moved.
     """
     _check_settings(settings, target, undo=undo)
     steps: _Steps | None = None
@@ -153,6 +154,8 @@ async def _find_move(
     here = [name for name, one in states.items() if one is not None and one.state is None]
     if away and (undo or not here):
         raise unavailable(away)
+    if not here and (lost := await _find_lost(connections, states, project)) is not None:
+        return _check_lost(lost, undo=undo)
     if undo and here and await schemas.has_schema(connections[here[0]], project):
         return ProjectMove(project, here[0], here[0], finished=True)
     if undo:
@@ -200,6 +203,35 @@ def _find_under_way(
             )
         return ProjectMove(project, name, state.moving_to)
     return None
+
+
+async def _find_lost(
+    connections: Mapping[str, Connection], states: Mapping[str, MoveRecord | None], project: str
+) -> ProjectMove | None:
+    """A move that had ended, but whose target has no record of it, and whose source still has the
+    rows: the target's database failed over to a standby that lacked the last commits."""
+    for name, state in states.items():
+        if (
+            state is not None
+            and state.state is MoveState.MOVED
+            and states.get(state.moving_to, state) is None
+            and await moves.has_rows(connections[name], project)
+        ):
+            return ProjectMove(project, name, state.moving_to)
+    return None
+
+
+def _check_lost(lost: ProjectMove, *, undo: bool) -> ProjectMove:
+    """Return a move that was lost, to undo it. Raises Conflict if the command continues moves."""
+    if undo:
+        return lost
+    raise Conflict(
+        f'the project "{lost.project}" had arrived in the cell "{lost.target}", whose database does'
+        f' not have it any more; its rows are in "{lost.source}"',
+        place=COMMAND,
+        remedy=f"Put it back in {lost.source} with --undo",
+        code="MoveLost",
+    )
 
 
 @asynccontextmanager
@@ -282,6 +314,7 @@ class _Steps:
                 reach("move.arrived")
             await moves.set_moved(self._source, project)
             reach("move.switched")
+        await self._await_standbys(wait)
         await self._delete()
         reach("move.deleted")
 
@@ -355,6 +388,34 @@ class _Steps:
         )
         self._report(f"{self._move.project} is in {self._move.target}")
 
+    async def _await_standbys(self, wait: float) -> None:
+        """Wait until the standbys of the new cell have the project: until then, the rows in the
+        former cell are the only ones that outlive a failover. Raises Unavailable."""
+        position = await read_log_position(self._target)
+        behind = await find_behind(self._target, position)
+        if behind.names:
+            self._report(f"waiting for the standbys of {self._move.target}")
+        for _ in range(int(wait / POLL_INTERVAL)):
+            if not behind.names:
+                break
+            await asyncio.sleep(POLL_INTERVAL)
+            behind = await find_behind(self._target, position)
+        if behind.names:
+            raise Unavailable(
+                f'{self._move.project} is in the cell "{self._move.target}", but standbys of its'
+                f" database have not received it yet: {', '.join(behind.names)}; the cell"
+                f' "{self._move.source}" keeps its rows',
+                place=f'{PLACE} "{self._move.target}"',
+                remedy="Run the same command again when they have caught up: it deletes the rows."
+                " Drop the replication slot of a standby that no longer exists",
+                code="StandbysBehind",
+            )
+        if behind.hidden:
+            self._report(
+                f"the account may not see whether {behind.hidden} standbys of {self._move.target}"
+                " have the project: grant it pg_read_all_stats, so that a move waits for them"
+            )
+
     async def _delete(self) -> None:
         """Delete the rows in the former cell, with what its processes have added since."""
         if late := await self._take():
@@ -367,10 +428,12 @@ class _Steps:
 
 
 async def _undo(move: ProjectMove, source: Connection, target: Connection) -> None:
-    """End a move that has not arrived. Raises Conflict if it has."""
+    """End a move that has not arrived, or that the target has lost. Raises Conflict if it has
+    arrived."""
     state = await moves.read_state(source, move.project)
-    if await moves.read_state(target, move.project) == MoveRecord("", None) or (
-        state is not None and state.state not in MOVING
+    arrived = await moves.read_state(target, move.project)
+    if arrived == MoveRecord("", None) or (
+        arrived is not None and state is not None and state.state not in MOVING
     ):
         raise Conflict(
             f'the project "{move.project}" has arrived in the cell "{move.target}"',

@@ -166,7 +166,7 @@ def _accept(
     if query is None:
         return "404 Not Found", "Not found", "This address belongs to a login of Headgate."
     if not hmac.compare_digest(query.get("state", "").encode(), state.encode()):
-        return "400 Bad Request", "Not logged in", "This response belongs to another login."
+        return "400 Bad Request", "Not signed in", "This response belongs to another login."
     if not received.done():
         if code := query.get("code"):
             received.set_result(code)

@@ -8,8 +8,9 @@ import typer
 from hub.cli import options
 from hub.cli.commands.hook import read_answer_data
 from hub.cli.completion import complete_resources
+from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.context import ask, ask_stack, print_result, print_rows
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import format_yaml
@@ -56,7 +57,8 @@ def list_(
     """List the resources of a stack."""
     query = {"nested_depth": str(depth)}
     found = ask_stack(server, stack, "GET", "resources", query=query)["resources"][:limit]
-    print_result(found, server.format, lambda: output.resources_table(found, nested=depth > 0))
+    none = f"no resource in the stack {stack}"
+    print_rows(found, server.format, lambda: output.resources_table(found, nested=depth > 0), none)
 
 
 @app.command(name="show")
@@ -75,10 +77,37 @@ def mark_unhealthy(
     which: WhichMarked,
     reason: Annotated[str, typer.Option(help="The reason; recorded in the audit log.")] = "",
     reset: Annotated[bool, typer.Option("--reset", help="Remove the mark.")] = False,
+    yes: options.Yes = False,
 ) -> None:
     """Mark a resource unhealthy: the next update replaces it."""
+    if not (reset or yes):
+        found, resource = ask(server, lambda client: _read_replaced(client, stack, which))
+        name = resource["headgate_resource_name"]
+        question = f"Mark the resource {name} of {found['stack_name']} unhealthy?"
+        confirm(question, replacement_facts(resource), yes)
     body = {"mark_unhealthy": not reset, "resource_status_reason": reason}
     _mark(stack, which, body, server)
+
+
+async def _read_replaced(client: ApiClient, stack: str, which: str) -> tuple[Json, Json]:
+    """A stack, and the resource that the next update replaces."""
+    found = await find_stack(client, stack)
+    return found, await _read_marked(client, found, which)
+
+
+def replacement_facts(resource: Json) -> list[str]:
+    """What the next update does to a resource that is marked unhealthy, a line each. Pure."""
+    physical = resource["physical_resource_id"] or "none"
+    end = "stays" if resource["deletion_policy"] == "Retain" else "is deleted"
+    if any(one["rel"] == "nested" for one in resource["links"]):
+        end += ", with everything in its nested stack"
+    lines = [
+        f"The next update of the stack replaces {resource['headgate_resource_name']}"
+        f" ({resource['resource_type']}, physical ID: {physical}). The old resource {end}."
+    ]
+    if dependents := ", ".join(resource["required_by"]):
+        lines.append(f"Resources that depend on it, and may change too: {dependents}.")
+    return lines
 
 
 @app.command()

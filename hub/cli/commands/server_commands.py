@@ -35,8 +35,8 @@ def serve(
         typer.Option(
             metavar="N",
             min=0,
-            help="Number of processes with these roles. Default: one for each core, at most 4; one"
-            " if --role is given.",
+            help="Number of processes with these roles. Default: one for each core, as far as"
+            " memory and database connections allow; one if --role is given.",
         ),
     ] = None,
 ) -> None:
@@ -47,19 +47,34 @@ def serve(
                 f'--role: "{one}" is not a process role; known: {", ".join(ROLES)}', ExitCode.USAGE
             )
     from engine.errors import HeadgateError
-    from hub.program.server_processes import serve as run_server
-    from hub.settings.settings import load_settings
+    from hub.listen_address import LISTEN, METRICS, check_address, is_address
 
+    roles = frozenset(role or ROLES)
+    # The modules of the settings and of the server take seconds to load. What can fail at once, and
+    # the first line of the log, come before.
     try:
+        if listen and is_address(listen) and "api" in roles:
+            check_address(listen, LISTEN)
+        from hub.settings.settings import load_settings
+
         options = {
             "server.listen": listen,
             "server.processes": processes,
             "database.data_dir": data_dir,
         }
         settings = load_settings(config, options)
+        if "api" in roles:
+            check_address(settings.server.listen, LISTEN)
+        if settings.metrics.address:
+            check_address(settings.metrics.address, METRICS)
     except HeadgateError as error:
         stop(str(error), ExitCode.ERROR)
-    raise typer.Exit(run_server(settings, frozenset(role or ROLES)))
+    from hub.program.start_log import log_start
+
+    log_start(settings, roles, has_all_roles=roles == frozenset(ROLES))
+    from hub.program.server_processes import serve as run_server
+
+    raise typer.Exit(run_server(settings, roles, lambda: load_settings(config, options)))
 
 
 @app.command()

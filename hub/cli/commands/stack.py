@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import one_of
-from engine.words import Action, Status
+from engine.words import DRIFT, Action, Status
 from headgate.connection import url_path
 from hub.cli import options
 from hub.cli.commands import stack_change
 from hub.cli.commands.sources import Sources
 from hub.cli.commands.stack_change import Outcome, wait_for_action
-from hub.cli.confirmation import confirm, format_count, resource_facts
+from hub.cli.confirmation import confirm, existing_resources, format_count, resource_facts
 from hub.cli.connection.client import (
     ApiClient,
     call_stack,
@@ -24,7 +24,7 @@ from hub.cli.connection.client import (
     read_waiting_hooks,
     stack_path,
 )
-from hub.cli.context import ask, ask_stack, print_result, print_rows, resolved_project
+from hub.cli.context import ask, print_result, print_rows, resolved_project
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
@@ -64,9 +64,9 @@ def create(
     environment: options.Environments = [],  # noqa: B006
     parameter: options.Parameters = [],  # noqa: B006
     parameter_file: options.ParameterFiles = [],  # noqa: B006
-    tag: options.Tags = [],  # noqa: B006
+    tag: options.NewTags = [],  # noqa: B006
     stack_timeout: options.Minutes = None,
-    rollback: options.Rollback = None,
+    rollback: options.NewRollback = None,
     break_at: options.Add = [],  # noqa: B006
     strict: options.Strict = False,
     dry_run: options.DryRun = False,
@@ -215,14 +215,18 @@ def show_(
 ) -> None:
     """Show a stack with its outputs and resources."""
 
-    async def work(client: ApiClient) -> tuple[Json, list[Json]]:
+    async def work(client: ApiClient) -> tuple[Json, list[Json], list[str]]:
         stack = await find_stack(client, name, outputs=True)
         found = await client.call("GET", stack_path(stack, "resources"))
         hooks = await read_waiting_hooks(client, stack)
-        return stack | {"resources": found["resources"], "hooks_waiting": len(hooks)}, hooks
+        document = stack | {"resources": found["resources"], "hooks_waiting": len(hooks)}
+        if server.format.is_document or stack["stack_status"].startswith("DELETE_"):
+            return document, hooks, []
+        why = await client.call("GET", stack_path(stack, "why"))
+        return document, hooks, output.unrepaired_sentences(why)
 
-    stack, hooks = ask(server, work)
-    print_result(stack, server.format, lambda: output.render_stack(stack, hooks))
+    stack, hooks, drift = ask(server, work)
+    print_result(stack, server.format, lambda: output.render_stack(stack, hooks, drift))
 
 
 @app.command()
@@ -235,7 +239,7 @@ def delete(
 ) -> None:
     """Delete a stack and its physical resources."""
     if not yes:
-        stack, resources = ask(server, lambda client: _read_lost(client, name))
+        stack, resources = ask(server, lambda client: read_lost(client, name))
         question = f"Delete the stack {stack['stack_name']} and its physical resources?"
         confirm(question, delete_facts(stack, resources), yes)
 
@@ -245,24 +249,34 @@ def delete(
     stack_change.run(server, name, "DELETE", wait, start)
 
 
-async def _read_lost(client: ApiClient, name: str) -> tuple[Json, list[Json]]:
-    """A stack, and its resources with those of nested stacks."""
+async def read_lost(client: ApiClient, name: str) -> tuple[Json, list[Json]]:
+    """A stack with the number of its waiting hooks, and its resources with those of nested
+    stacks."""
     stack = await find_stack(client, name)
     query = {"nested_depth": str(MAX_DEPTH)}
     found = await client.call("GET", stack_path(stack, "resources"), query=query)
-    return stack, found["resources"]
+    hooks = await read_waiting_hooks(client, stack)
+    return stack | {"hooks_waiting": len(hooks)}, found["resources"]
 
 
 def delete_facts(stack: Json, resources: Sequence[Json]) -> list[str]:
     """What a delete removes, a line each. Pure."""
-    status = f"Stack {stack['stack_name']} ({stack['id']}) is {stack['stack_status']}"
-    if not resources:
-        return [f"{status} and has no resources."]
-    lines = [
-        f"{status} and has {format_count(len(resources), 'resource')}:",
-        *resource_facts(resources),
-    ]
-    return [*lines, "Physical resources with `deletion_policy: Retain` stay."]
+    status, existing = status_fact(stack), existing_resources(resources)
+    if not existing:
+        return [f"{status} and has no physical resources."]
+    count = format_count(len(existing), "resource")
+    retained = [one for one in existing if one.get("deletion_policy") == "Retain"]
+    lines = [f"{status} and has {count}:", *resource_facts(existing)]
+    if retained:
+        lines.append(f"Because of `deletion_policy: Retain`, {len(retained)} of them stay:")
+        lines += resource_facts(retained)
+    return lines
+
+
+def status_fact(stack: Json) -> str:
+    """``Stack web (ID) is CREATE_IN_PROGRESS, waiting for approval (1)``. Pure."""
+    status = tables.status_text(stack["stack_status"], stack["hooks_waiting"])
+    return f"Stack {stack['stack_name']} ({stack['id']}) is {status}"
 
 
 @app.command()
@@ -273,18 +287,29 @@ def history(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of actions.")] = 100,
 ) -> None:
     """List the template versions and actions of a stack, newest first."""
-    history = ask_stack(server, name, "GET", "versions", query={"limit": str(limit)})
-    print_result(history, server.format, lambda: _render_history(history))
+
+    async def work(client: ApiClient) -> tuple[Json, int]:
+        stack = await find_stack(client, name)
+        found = await client.call("GET", stack_path(stack, "versions"), query={"limit": str(limit)})
+        running = any(one["state"] == "running" for one in found["traversals"])
+        if server.format.is_document or not running:
+            return found, 0
+        hooks = await read_waiting_hooks(client, stack)
+        return found, sum(one["point"] != DRIFT for one in hooks)
+
+    history, waiting = ask(server, work)
+    print_result(history, server.format, lambda: render_history(history, waiting))
 
 
-def _render_history(history: Json) -> "RenderableType":
+def render_history(history: Json, waiting: int) -> "RenderableType":
+    """waiting: hooks of the running action that wait for an answer."""
     versions = [one | {"state": _version_state(one)} for one in history["versions"]]
     version_columns: tables.Columns = {
         "version": "VERSION",
         "state": "STATE",
         "created_at": tables.past_column("CREATED"),
-        "requested_by": "BY",
-        "description": "DESCRIPTION",
+        "requested_by": tables.Column("BY", drop=2),
+        "description": tables.Column("DESCRIPTION", drop=1),
     }
     columns: tables.Columns = {
         "number": "NUMBER",
@@ -293,21 +318,25 @@ def _render_history(history: Json) -> "RenderableType":
         "state": "STATE",
         "started_at": tables.past_column("STARTED"),
         "ended_at": tables.Column("ENDED", tables.Content.PAST, drop=1),
-        "worked_seconds": "WORKED",
-        "requested_by": "BY",
+        "worked_seconds": tables.Column("WORKED", drop=3),
+        "requested_by": tables.Column("BY", drop=4),
         "out_of_date": "OUT OF DATE",
         "reason": "REASON",
     }
-    traversals = output.table([_action_row(one) for one in history["traversals"]], columns)
+    rows = [_action_row(one, waiting) for one in history["traversals"]]
+    traversals = output.table(rows, columns)
     return group(output.table(versions, version_columns), "", traversals)
 
 
-def _action_row(action: Json) -> Json:
-    """The reason only if the action did not complete, and the duration with its unit."""
+def _action_row(action: Json, waiting: int) -> Json:
+    """The reason only if the action did not complete, the duration with its unit, and the number of
+    waiting hooks if it is running."""
+    state = action["state"]
+    shown_state = tables.status_text(state, waiting if state == "running" else 0)
     reason = "" if action["state"] == "complete" else action["reason"]
     worked = action["worked_seconds"]
     shown = f"{worked:g} s" if worked < 60 else tables.span(int(worked))
-    return {**action, "reason": reason, "worked_seconds": shown}
+    return {**action, "state": shown_state, "reason": reason, "worked_seconds": shown}
 
 
 def _version_state(version: Json) -> str:
@@ -338,7 +367,8 @@ def decisions(
         "hook_id": tables.id_column("HOOK"),
     }
     rows = [output.entry_row(one) for one in entries]
-    print_result(entries, server.format, lambda: output.table(rows, columns))
+    none = f"no decision about the stack {name}"
+    print_rows(entries, server.format, lambda: output.table(rows, columns), none)
 
 
 #: Levels of nested stacks whose resources a question counts: more than a server allows.
@@ -365,19 +395,46 @@ def cancel(
         bool,
         typer.Option("--rollback/--no-rollback", help="Roll back to the last completed version."),
     ] = True,
+    yes: options.Yes = False,
 ) -> None:
-    """Cancel an update and roll back to the last completed version."""
+    """Cancel an update and roll back to the last completed version.
+
+    With --no-rollback, it does not ask for confirmation: resources stay as they are.
+    """
     if rollback:
+        if not yes:
+            stack, versions = ask(server, lambda client: _read_rolled_back(client, name))
+            question = f"Cancel the update of {stack['stack_name']} and roll it back?"
+            confirm(question, rollback_facts(stack, versions), yes)
         stack_change.run(server, name, "ROLLBACK", wait, start_action("cancel_update"))
     if wait.any:
         stop("--wait has no effect with --no-rollback: the update ends at once", ExitCode.USAGE)
     stack_change.run(server, name, "", WaitOptions(), start_action("cancel_without_rollback"))
 
 
+async def _read_rolled_back(client: ApiClient, name: str) -> tuple[Json, list[Json]]:
+    """A stack with the number of its waiting hooks, and its template versions."""
+    stack = await find_stack(client, name)
+    found = await client.call("GET", stack_path(stack, "versions"), query={"limit": "1"})
+    hooks = await read_waiting_hooks(client, stack)
+    return stack | {"hooks_waiting": len(hooks)}, found["versions"]
+
+
+def rollback_facts(stack: Json, versions: Sequence[Json]) -> list[str]:
+    """What a rollback undoes, a line each. Pure."""
+    earlier = [one["version"] for one in versions if one["reached"] and not one["current"]]
+    target = f"version {max(earlier)}" if earlier else "its last completed version"
+    return [
+        f"{status_fact(stack)}.",
+        f"The update fails, and the stack is rolled back to {target}: resources that the update has"
+        " created are deleted, and those that it has changed are changed back.",
+    ]
+
+
 @app.command(name="stop")
 @with_options
 def stop_(server: ServerOptions, name: options.Name) -> None:
-    """Stop the current action; `headgate stack resume` continues it."""
+    """Stop the current action, so that it can be continued."""
     stack_change.run(server, name, "", WaitOptions(), start_action("stop"))
 
 
@@ -452,7 +509,8 @@ def _set_pin(server: ServerOptions, name: str, method: str, body: Json) -> None:
     async def work(client: ApiClient) -> Json:
         stack = await find_stack(client, name)
         await client.call(method, stack_path(stack, "pin"), body=body)
-        return await find_stack(client, stack["id"])
+        hooks = await read_waiting_hooks(client, stack)
+        return await find_stack(client, stack["id"]) | {"hooks_waiting": len(hooks)}
 
     stack = ask(server, work)
     print_result(stack, server.format, lambda: output.render_stack(stack))

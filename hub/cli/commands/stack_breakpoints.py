@@ -8,11 +8,11 @@ import typer
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
-from hub.cli.context import ask, ask_stack, print_result
+from hub.cli.context import ask, ask_stack, print_result, print_rows
 from hub.cli.exit_codes import ExitCode
 from hub.cli.inputs import request_bodies
 from hub.cli.inputs.files import InputError
-from hub.cli.messages import stop
+from hub.cli.messages import note, stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.renderables import group, styled_text
@@ -34,7 +34,8 @@ app.add_typer(breakpoints, name="breakpoints")
 def list_(server: ServerOptions, stack: options.Name) -> None:
     """List the breakpoints set on a running stack."""
     found = ask_stack(server, stack, "GET", "breakpoints")["breakpoints"]
-    print_result(found, server.format, lambda: _table(found))
+    none = f"no breakpoint is set on the stack {stack}"
+    print_rows(found, server.format, lambda: _table(found), none)
 
 
 @breakpoints.command()
@@ -46,8 +47,7 @@ def add(
         list[str],
         typer.Argument(
             metavar="BREAKPOINT",
-            help="RESOURCE:POINT, RESOURCE (before any operation on it), or a point of the "
-            "whole stack.",
+            help=f"{options.BREAKPOINT}.",
         ),
     ],
 ) -> None:
@@ -84,7 +84,10 @@ def remove(
 
     removed = ask(server, work)
     lines = "\n".join(f"{tables.plain(place_of(one))} removed" for one in removed)
-    print_result(removed, server.format, lambda: styled_text(lines))
+    if removed or server.format.is_document:
+        print_result(removed, server.format, lambda: styled_text(lines))
+    else:
+        note(f"no breakpoint is set on the stack {stack}")
 
 
 @app.command()

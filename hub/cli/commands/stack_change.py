@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import typer
 
 from engine.back_off import BackOff
+from engine.words import DRIFT
 from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli import libraries
@@ -195,7 +196,9 @@ async def _only_hooks_left(client: ApiClient, stack: Json) -> bool:
 
 
 def only_hooks_left(nodes: Sequence[Json], hooks: Sequence[Json]) -> bool:
-    """Whether no node can run, and there is a waiting hook for each parked node. Pure."""
+    """Whether no node can run, and there is a waiting hook for each parked node. Hooks about drift
+    are of no node. Pure."""
+    hooks = [one for one in hooks if one.get("point") != DRIFT]
     states = [node["state"] for node in nodes]
     busy = any(state in ("ready", "running") for state in states)
     parked = states.count("parked")

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.words import MAX_ROUNDS
+from engine.words import MAX_ROUNDS, ObservedState
+from headgate.connection import Query
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.commands import converge_rounds, stack_change
 from hub.cli.commands.stack_change import Outcome
 from hub.cli.commands.stack_observation import read_drift, request_observation, wait_until_observed
+from hub.cli.confirmation import confirm
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result
 from hub.cli.exit_codes import ExitCode
@@ -30,6 +33,8 @@ Json = Any
 app = typer.Typer()
 #: Without drift, there is nothing to plan.
 NO_PLAN: Mapping[str, Json] = {"plan": None, "plan_refused": None}
+#: Resources that a question names.
+MAX_RESOURCES = 10
 #: Statuses of a refused plan.
 REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT)
 
@@ -43,8 +48,13 @@ def observe(
         bool, typer.Option("--wait/--no-wait", help="Wait for the result, and show the drift.")
     ] = False,
     timeout: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="With --wait: the longest time.")
-    ] = 300,
+        float,
+        typer.Option(
+            metavar="TIME",
+            parser=options.wait_seconds,
+            help="With --wait: the longest time, such as 90s, 30m or a number of seconds.",
+        ),
+    ] = "5m",  # type: ignore[assignment] # typer parses it
 ) -> None:
     """Compare the physical resources of a stack with their recorded state. Changes nothing."""
 
@@ -56,7 +66,7 @@ def observe(
         return await read_drift(client, stack)
 
     drift = ask(server, work)
-    print_result(drift, server.format, lambda: _render(drift))
+    print_result(drift, server.format, lambda: _render(name, drift))
     if wait and drift["observing"]:
         raise typer.Exit(ExitCode.TIMED_OUT)
 
@@ -95,17 +105,21 @@ def converge(
             "so many times in total.",
         ),
     ] = 1,
+    yes: options.Yes = False,
 ) -> None:
     """Observe a stack, and repair what differs: create missing resources again, and update or
     replace changed ones. Keeps template, environment and parameters. --dry-run uses the last
-    observation."""
+    observation. With --plan, it does not ask for confirmation: you have seen the plan."""
+    query = [*(("only", one) for one in only), *(("except", one) for one in except_)]
     if dry_run:
-        query = [*(("only", one) for one in only), *(("except", one) for one in except_)]
         preview = ask_stack(server, name, "GET", "drift", "plan", query=query)
         print_result(preview, server.format, lambda: plan_output.render(name, preview))
         return
     if rounds > 1 and plan:
         stop("--plan is of one round; leave out --rounds", ExitCode.USAGE)
+    if not (yes or plan):
+        found = ask(server, lambda client: _read_plan(client, name, query))
+        confirm(f"Converge {name}?", converge_facts(found), yes)
     repeated: Json = {"rounds": rounds} if rounds > 1 else True
     body = {"converge": repeated, **request_bodies.partial_update(only, except_, ())}
     body |= request_bodies.plan_digest(plan)
@@ -117,10 +131,29 @@ def converge(
     stack_change.finish(ask(server, work), server.format)
 
 
-async def _plan(client: ApiClient, stack: Json) -> Json:
+async def _read_plan(client: ApiClient, name: str, query: Query) -> Json:
+    return await _plan(client, await find_stack(client, name), query)
+
+
+def converge_facts(found: Mapping[str, Json]) -> list[str]:
+    """What a converge changes, a line each, with the resources that it replaces or deletes.
+    found: see `_plan`. Pure."""
+    if found["plan"] is None:
+        return [f"The plan is not known: {found['plan_refused']}"]
+    changes = found["plan"]["resource_changes"]
+    lines = [f"Plan, from the last observation: {plan_output.count_changes(changes)}."]
+    lost = [(kind, one) for kind in ("replaced", "deleted") for one in changes[kind]]
+    lines += [
+        f"  {kind}: {one['path']} ({one['resource_type']})" for kind, one in lost[:MAX_RESOURCES]
+    ]
+    rest = len(lost) - MAX_RESOURCES
+    return [*lines, f"  and {rest} more; see --dry-run"] if rest > 0 else lines
+
+
+async def _plan(client: ApiClient, stack: Json, query: Query | None = None) -> Json:
     """The plan of a converge, or why the server refuses it. The drift is shown in both cases."""
     try:
-        plan = await client.call("GET", stack_path(stack, "drift", "plan"))
+        plan = await client.call("GET", stack_path(stack, "drift", "plan"), query=query)
     except RequestError as error:
         if error.status in REFUSALS:
             return {"plan": None, "plan_refused": str(error)}
@@ -132,13 +165,13 @@ def _render_with_plan(name: str, drift: Mapping[str, Json]) -> "RenderableType":
     if drift["plan"] is not None:
         # The plan has the adopted values, too.
         plan = plan_output.render(name, drift["plan"])
-        return group(_render({**drift, "adopted": []}), "", "Plan of a converge:", plan)
+        return group(_render(name, {**drift, "adopted": []}), "", "Plan of a converge:", plan)
     refused = drift["plan_refused"]
     text = f"A converge would be refused: {refused}" if refused else ""
-    return group(_render(drift), *([wrapped_text(tables.plain(text))] if text else []))
+    return group(_render(name, drift), *([wrapped_text(tables.plain(text))] if text else []))
 
 
-def _render(drift: Mapping[str, Json]) -> "RenderableType":
+def _render(name: str, drift: Mapping[str, Json]) -> "RenderableType":
     columns: tables.Columns = {
         "resource": "RESOURCE",
         "state": "STATE",
@@ -147,13 +180,15 @@ def _render(drift: Mapping[str, Json]) -> "RenderableType":
         "observed": "OBSERVED",
         "reason": "REASON",
         "since": tables.past_column("SINCE"),
+        "observed_at": tables.past_column("LAST OBSERVED"),
         "found_by": "FOUND BY",
     }
     rows = [row for one in drift["resources"] for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
     adopted = [wrapped_text(line) for line in adopted_lines(drift["adopted"])]
     rounds = [wrapped_text(tables.plain(line)) for line in round_lines(drift["converge"])]
-    return group(*table, *adopted, *rounds, wrapped_text(tables.plain(summary(drift))))
+    ends = [*(one["sentence"] for one in drift["paused"]), summary(drift, name)]
+    return group(*table, *adopted, *rounds, *(wrapped_text(tables.plain(one)) for one in ends))
 
 
 def round_lines(converge: Mapping[str, Json] | None) -> list[str]:
@@ -171,12 +206,26 @@ def adopted_lines(values: Sequence[Mapping[str, Json]]) -> list[str]:
 
 
 def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
-    """A row for each difference of a resource, or one with the reason. Pure."""
-    common = {name: resource[name] for name in ("state", "reason", "since", "found_by")}
+    """A row for each difference of a resource, or one with the reason; then those of what was known
+    of it before its state became unknown. Pure."""
+    reason = resource["reason"]
     if resource["unrepaired"]:
-        common["reason"] = f"not repaired: {resource['unrepaired']}"
-    common |= {"resource": resource["path"]}
-    differences = resource["differences"]
+        reason = f"not repaired: {resource['unrepaired']}"
+    rows = _rows_of_state(resource, resource["state"], {**resource, "reason": reason})
+    if (known := resource.get("last_known")) is None:
+        return rows
+    return [*rows, *_rows_of_state(resource, f"last known: {known['state']}", known)]
+
+
+def _rows_of_state(
+    resource: Mapping[str, Json], state: str, seen: Mapping[str, Json]
+) -> Sequence[Mapping[str, Json]]:
+    common = {
+        "resource": resource["path"], "state": state, "reason": seen["reason"],
+        "since": seen["since"], "observed_at": seen.get("observed_at"),
+        "found_by": seen.get("found_by"),
+    }  # fmt: skip
+    differences = seen["differences"]
     if not differences:
         return [common | {"path": "", "desired": "", "observed": ""}]
     return [
@@ -190,16 +239,22 @@ def rows_of(resource: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
     ]
 
 
-def summary(drift: Mapping[str, Json]) -> str:
-    """What was observed when. Pure."""
+def summary(drift: Mapping[str, Json], stack: str) -> str:
+    """What was observed when. stack: its name. Pure."""
     if drift["observing"]:
         return "The stack is being observed."
     if drift["observed_at"] is None:
-        text = "The stack has not been observed. Observe it with `headgate stack observe --wait`."
+        text = (
+            "The stack has not been observed. Observe it with `headgate stack observe"
+            f" {quote(stack)} --wait`."
+        )
         return text + next_observation(drift)
     count, others = drift["observable_resources"], drift["unobservable_resources"]
-    different = len(drift["resources"])
-    text = f"{different} of {count} observed resources differ, at {drift['observed_at']}."
+    unknown = sum(one["state"] == ObservedState.UNKNOWN for one in drift["resources"])
+    text = f"{len(drift['resources']) - unknown} of {count} observed resources differ"
+    if unknown:
+        text += f", {unknown} {'is' if unknown == 1 else 'are'} unknown"
+    text += f", at {drift['observed_at']}."
     if others:
         text += f" {others} have a type that cannot be observed."
     return text + next_observation(drift)

@@ -144,9 +144,9 @@ def adopt(
     ],
     parameter: options.Parameters = [],  # noqa: B006
     parameter_file: options.ParameterFiles = [],  # noqa: B006
-    tag: options.Tags = [],  # noqa: B006
+    tag: options.NewTags = [],  # noqa: B006
     stack_timeout: options.Minutes = None,
-    rollback: options.Rollback = None,
+    rollback: options.NewRollback = None,
 ) -> None:
     """Create a stack from existing physical resources without changing them."""
 

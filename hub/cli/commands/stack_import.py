@@ -10,11 +10,13 @@ from hub.cli import options
 from hub.cli.commands import stack_change
 from hub.cli.commands.import_resources import (
     GivenProperties,
+    Region,
     TypesAndIds,
     differences,
     import_body,
     problems,
     read_existing,
+    region_section,
     unreadable,
 )
 from hub.cli.commands.stack_change import Outcome, wait_for_action
@@ -39,15 +41,18 @@ def from_resources(
     name: options.NewName,
     resources: TypesAndIds,
     properties: GivenProperties = [],  # noqa: B006
+    region: Region = "",
     parameter: options.Parameters = [],  # noqa: B006
     parameter_file: options.ParameterFiles = [],  # noqa: B006
-    tag: options.Tags = [],  # noqa: B006
+    tag: options.NewTags = [],  # noqa: B006
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
 ) -> None:
     """Create a stack that owns existing resources, without changing them."""
-    body = import_body(resources, properties)
+    body = import_body(resources, properties, region)
     more: dict[str, Json] = {"stack_name": name}
+    if region:
+        more["environment"] = region_section(region)
     more |= {"parameters": parameters(parameter, parameter_file)}
     more |= request_bodies.stack_options(tag, None)
 

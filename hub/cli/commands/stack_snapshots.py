@@ -9,7 +9,7 @@ from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.commands import stack_change
 from hub.cli.commands.stack_change import Outcome, wait_for_action
-from hub.cli.confirmation import confirm
+from hub.cli.confirmation import confirm, existing_resources, format_count, resource_facts
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_removal, print_result, print_rows
 from hub.cli.inputs.files import InputError
@@ -105,8 +105,13 @@ def restore(
     wait: WaitOptions,
     stack: options.Name,
     which: Which,
+    yes: options.Yes = False,
 ) -> None:
     """Restore a stack from a snapshot."""
+    if not yes:
+        found, snapshot, resources = ask(server, lambda client: _read_lost(client, stack, which))
+        question = f"Restore {found['stack_name']} from the snapshot {snapshot['name']}?"
+        confirm(question, restore_facts(snapshot, resources), yes)
 
     async def start(client: ApiClient, found: Json) -> None:
         snapshot = await _select(client, found, which)
@@ -114,6 +119,30 @@ def restore(
         await client.call("POST", path, body={})
 
     stack_change.run(server, stack, "RESTORE", wait, start)
+
+
+async def _read_lost(client: ApiClient, name: str, which: str) -> tuple[Json, Json, list[Json]]:
+    """A stack, its snapshot and its resources."""
+    stack = await find_stack(client, name)
+    snapshot = await _one(client, stack, await _select(client, stack, which))
+    found = await client.call("GET", stack_path(stack, "resources"))
+    return stack, snapshot, found["resources"]
+
+
+def restore_facts(snapshot: Json, resources: Sequence[Json]) -> list[str]:
+    """What a restore changes and deletes, a line each. Pure."""
+    lines = [
+        "Template, environment, parameters and the saved state of resources become those of"
+        f" {snapshot['creation_time']}. Later changes are lost."
+    ]
+    kept = snapshot["data"]["resources"]
+    newer = [
+        one for one in existing_resources(resources) if one["headgate_resource_name"] not in kept
+    ]
+    if newer:
+        count = format_count(len(newer), "resource")
+        lines += [f"{count}, not in the snapshot, will be deleted:", *resource_facts(newer)]
+    return lines
 
 
 async def _one(client: ApiClient, stack: Json, snapshot: str) -> Json:

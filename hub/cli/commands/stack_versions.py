@@ -12,7 +12,7 @@ from hub.cli import options
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, print_document, print_renderable, print_result
 from hub.cli.exit_codes import ExitCode
-from hub.cli.messages import stop
+from hub.cli.messages import note, stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.formats import format_yaml
@@ -97,7 +97,10 @@ def diff(
     label = str(template) if template is not None else f"version {after['version']}"
     lines = list(compare(before, after, f"version {before['version']}", label))
     document = {"from": before["version"], "to": after.get("version"), "lines": lines}
-    print_result(document, server.format, lambda: join_lines(map(_color_line, lines)))
+    if lines or server.format.is_document:
+        print_result(document, server.format, lambda: join_lines(map(_color_line, lines)))
+    else:
+        note("no differences")
 
 
 def _read_local(template: Path) -> Mapping[str, Json]:

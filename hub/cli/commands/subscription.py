@@ -79,8 +79,8 @@ Period = Annotated[
     typer.Option(
         "--digest",
         metavar="PERIOD",
-        help="Gather what needs no answer sooner in one message: 15m, 1h or daily; for slack,"
-        " teams, email.",
+        help="How often to send one message with all that needs no answer sooner: 15m, 1h or"
+        " daily; for slack, teams, email.",
     ),
 ]
 DigestAt = Annotated[

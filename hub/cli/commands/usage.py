@@ -9,6 +9,7 @@ import typer
 
 from headgate.connection import url_path
 from hub.cli.context import ask, print_result
+from hub.cli.messages import note
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.renderables import RenderableGroup, group, styled_text
@@ -50,6 +51,8 @@ def usage(
         return
     rows = [row_of(one) for one in days]
     print_result(found, server.format, lambda: _render(rows, found))
+    if not days and not server.format.is_document:
+        note("the project used nothing on these days")
 
 
 def _render(rows: Sequence[Mapping[str, Json]], found: Mapping[str, Json]) -> RenderableGroup:

@@ -1,7 +1,7 @@
 """headgate watch: shows the progress of a stack, from the event stream and the graph."""
 
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
-from headgate.connection import StreamedEvent
+from engine.words import DRIFT
+from headgate.connection import StreamedEvent, StreamedEvents
 from headgate.errors import RequestError
 from hub.cli import libraries
 from hub.cli.connection.client import ApiClient, find_stack, list_waiting_hooks, stack_path
@@ -23,6 +24,8 @@ from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.renderables import assemble_text, group, styled_text
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from rich.console import RenderableType
     from rich.text import Text
 
@@ -46,7 +49,7 @@ IDLE_CLEANUP = ("waiting", "dropped")
 @dataclass(slots=True)
 class WatchedStack:
     """name, stack_id, path: of the stack; the path of a root stack is "". graph: as last read.
-    hooks: waiting ones by their path from the stack; "" is the stack itself.
+    hooks: those at which nodes wait, by their path from the stack; "" is the stack itself.
 
     status, code: of the last event of the stack. changed: whether the graph must be read again.
     note: a message below the tree.
@@ -106,10 +109,17 @@ class WatchedStack:
     def _apply_hook_event(self, hook: Json, path: str) -> None:
         """The deadline of a hook that still waits can change."""
         place = self.place(path)
+        if hook["point"] == DRIFT:
+            return
         if hook["state"] == "waiting":
             self.hooks[place] = hook
         elif self.hooks.get(place, {}).get("id") == hook["id"]:
             del self.hooks[place]
+
+    def set_hooks(self, hooks: Sequence[Json]) -> None:
+        """hooks: all that wait. Those about drift are of no node."""
+        at_nodes = [one for one in hooks if one["point"] != DRIFT]
+        self.hooks = {self.place(one["path"]): one for one in at_nodes}
 
     def place(self, path: str) -> str:
         """A path from the root stack, relative to this stack."""
@@ -179,15 +189,8 @@ def _waiting_text(place: str, hook: Json, now: datetime) -> "Text":
     approved = f", {count} approved" if count else ""
     waits = f"waits at {hook['point']}{approved}"
     if hook["deadline"] is not None:
-        left = datetime.fromisoformat(hook["deadline"]) - now
-        waits += f", {format_countdown(left.total_seconds())} left"
+        waits += f", {tables.time_left(hook['deadline'], now)}"
     return assemble_text(place, (f"  {waits}", "yellow"))
-
-
-def format_countdown(seconds: float) -> str:
-    minutes, rest = divmod(max(0, int(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
 
 
 #: Seconds between updates of the view; the maximum share of the time for reading the graph.
@@ -235,8 +238,7 @@ async def _once(
         # Read the graph after the stream is connected, so that no change is missed.
         graph = await _graph(client, stack)
         state = WatchedStack(stack["stack_name"], stack["id"], stack["path"], graph)
-        hooks = await list_waiting_hooks(client, stack["id"])
-        state.hooks = {state.place(hook["path"]): hook for hook in hooks}
+        state.set_hooks(await list_waiting_hooks(client, stack["id"]))
         position.outage.end()
         view.begin(state)
         if state.exit_code is None:
@@ -251,7 +253,7 @@ async def _once(
 async def _follow(
     client: ApiClient,
     stack: Json,
-    events: AsyncGenerator[StreamedEvent, None],
+    events: StreamedEvents,
     state: WatchedStack,
     position: _Position,
     view: "_LineView | _LiveView",
@@ -266,7 +268,6 @@ async def _follow(
                 if event is None:
                     return
                 pending = libraries.asyncio.ensure_future(anext(events, None))
-                position.last = event.id
                 state.apply(event.document)
                 view.event(event.document)
             if view.tick is not None:
@@ -275,6 +276,13 @@ async def _follow(
     finally:
         pending.cancel()
         await libraries.asyncio.wait({pending})
+        if not _has_event(pending):
+            position.last = events.last
+
+
+def _has_event(pending: "Future[StreamedEvent | None]") -> bool:
+    """Whether an event has been read that is not shown yet."""
+    return not (pending.cancelled() or pending.exception()) and pending.result() is not None
 
 
 async def _refresh(client: ApiClient, stack: Json, state: WatchedStack, due: float) -> float:
@@ -372,9 +380,11 @@ async def follow(client: ApiClient, name: str, as_json: bool) -> None:
         try:
             async with client.stream(query={"stack": stack["id"]}, last=position.last) as events:
                 position.outage.end()
-                async for event in events:
-                    position.last = event.id
-                    print_event(event.document, as_json)
+                try:
+                    async for event in events:
+                        print_event(event.document, as_json)
+                finally:
+                    position.last = events.last
         except RequestError as error:
             await position.outage.endure(error)
         else:

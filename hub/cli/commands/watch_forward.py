@@ -58,9 +58,11 @@ async def forward(client: ApiClient, target: str, name: str | None, secret: str)
                 async with client.stream(query=query, last=last) as events:
                     outage.end()
                     print_line(f"forwarding events to {target}")
-                    async for event in events:
-                        await _forward_event(client, session, target, secret, event)
-                        last = event.id
+                    try:
+                        async for event in events:
+                            await _forward_event(client, session, target, secret, event)
+                    finally:
+                        last = events.last
             except RequestError as error:
                 await outage.endure(error)
             else:

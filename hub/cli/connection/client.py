@@ -4,6 +4,7 @@ objects by a prefix of their ID."""
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from headgate.connection import PAGE_SIZE, ApiConnection, Query, url_path
@@ -25,17 +26,24 @@ _PREFIX = re.compile(
 )
 
 
+#: What may be one that is too short.
+_SHORT = re.compile(r"[0-9a-f]{1,3}", re.IGNORECASE)
+SHORT_PREFIX = "A prefix of an ID has 4 or more characters"
+
+
 class ApiClient(ApiConnection):
     """An async context manager for one server and project.
 
     continuation: what the server does, or may have done, if the command ends now, and the command
     that follows it; empty: nothing. Messages about an interruption and about errors end with it.
+    found_stack: the name of the last stack that the command has found, as an argument.
     """
 
     unreachable_remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
-    credential_remedy = "Log in with `headgate login`, or set HEADGATE_TOKEN to a token."
+    credential_remedy = "Sign in with `headgate login`, or set HEADGATE_TOKEN to a token."
     url_place = "--url, HEADGATE_URL or the URL of the context"
     continuation = ""
+    found_stack = "STACK"
     _maybe_done = False
     _outage: "Outage | None" = None
 
@@ -134,14 +142,21 @@ async def find_stack(client: ApiClient, name: str, *, outputs: bool = False) -> 
 
     stacks = StackClient(client)
     try:
-        return await stacks.show(name, outputs=outputs)
+        stack: Json = await stacks.show(name, outputs=outputs)
     except RequestError as error:
-        if error.status != 404 or not is_prefix(name):
+        if error.status != 404:
+            raise
+        if _SHORT.fullmatch(name):
+            text = f"{error} {SHORT_PREFIX}."
+            raise type(error)(404, text, error.code, error.findings, error.document) from error
+        if not is_prefix(name):
             raise
         found = await find_id(client, "stack", name)
         if found is None:
             raise
-    return await stacks.show(found, outputs=outputs)
+        stack = await stacks.show(found, outputs=outputs)
+    client.found_stack = quote(stack.get("stack_name") or name)
+    return stack
 
 
 def is_prefix(text: str) -> bool:
@@ -192,6 +207,8 @@ async def find_subscription(client: ApiClient, which: str) -> Json:
 async def whole_id(client: ApiClient, kind: str, text: str, listing: str) -> str:
     """The ID with this prefix; a text that is none as it is. kind: as in the API. listing: the
     command that shows the IDs. Raises RequestError."""
+    if _SHORT.fullmatch(text):
+        raise RequestError(404, f"{_no_object(kind, text, listing)}. {SHORT_PREFIX}")
     if not is_prefix(text):
         return text
     found = await find_id(client, kind, text)
@@ -221,6 +238,9 @@ def select_by_id(found: Sequence[Json], which: str, noun: str, listing: str) -> 
     """The one item whose ID starts with the argument. listing: the command that shows the items.
     Raises RequestError. Pure."""
     matching = starting_with(found, which) if which else []
+    if not matching and any(one.get("name") == which for one in found):
+        reason = f'"{which}" is the name of a {noun}, and the command needs the ID'
+        raise RequestError(404, f"{reason}; `{listing}` shows both")
     if len(matching) == 1:
         return matching[0]
     if not matching:

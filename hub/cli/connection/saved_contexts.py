@@ -16,7 +16,7 @@ FILE = "HEADGATE_CONTEXTS"
 
 
 #: The remedy of an invalid file.
-REMEDY = "Correct it, or remove it and log in again."
+REMEDY = "Correct it, or remove it and sign in again."
 
 
 class ContextError(Exception):

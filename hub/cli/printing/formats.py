@@ -75,10 +75,15 @@ def format_document(document: Json, result_format: ResultFormat) -> str:
             items = document if isinstance(document, list) else [document]
             return "\n".join(map(name_of, items))
         case FormatKind.JSONPATH:
-            found = _compile(result_format.expression).findall(document)
+            found = find_values(document, result_format.expression)
             return "\n".join(one if isinstance(one, str) else _one_line(one) for one in found)
         case _:
             return format_json(document)
+
+
+def find_values(document: Json, expression: str) -> list[Json]:
+    """What a JSONPath matches. Raises FormatError."""
+    return list(_compile(expression).findall(document))
 
 
 def name_of(document: Json) -> str:

@@ -80,5 +80,7 @@ def answer_hint(hook: Json) -> str:
         return ""
     first, *others = hook["allowed"]
     data = " --data KEY=VALUE" if hook["ask"] else ""
-    text = f"To answer: headgate hook {first} {quote(output.hook_path(hook))}{data}"
-    return f"{text}\nIn place of {first}: {', '.join(others)}" if others else text
+    text = (
+        f"{output.answer_title(first)}: headgate hook {first} {quote(output.hook_path(hook))}{data}"
+    )
+    return f"{text}\nOther answers: {', '.join(others)}" if others else text

@@ -6,16 +6,19 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from hub.cli.printing.renderables import group
+from engine.words import ANYONE, DRIFT, Decision, ObservedState
+from hub.cli.continuing_commands import continuing_hints
+from hub.cli.printing.renderables import group, wrapped_text
 from hub.cli.printing.tables import (
     Column,
     Columns,
+    Content,
     DataTable,
     FieldTable,
-    deadline_column,
     id_column,
     plain,
     relative_times,
+    status_column,
     status_text,
     text_column,
 )
@@ -28,15 +31,15 @@ Json = Any
 STACK = "(stack)"
 STACK_FIELDS = ("stack_name", "id", "stack_status", "stack_status_reason", "creation_time",
                 "updated_time", "parent", "root", "path", "tags", "timeout_mins",
-                "disable_rollback", "pinned")  # fmt: skip
+                "rollback", "pinned")  # fmt: skip
 HOOK_COLUMNS: Columns = {
     "stack": "STACK",
     "resource": "RESOURCE",
     "point": "POINT",
     "state": "STATE",
     "approvals": Column("APPROVALS", drop=4),
-    "may_answer": "MAY ANSWER",
-    "deadline": deadline_column("DEADLINE"),
+    "may_answer": Column("MAY ANSWER", drop=5),
+    "deadline": Column("DEADLINE", Content.DEADLINE, drop=6),
     "decision": Column("DECISION", drop=3),
     "by": Column("BY", drop=2),
     "id": id_column(),
@@ -45,6 +48,9 @@ HOOK_COLUMNS: Columns = {
 WAITING_HOOK_COLUMNS: Columns = {**HOOK_COLUMNS, "state": Column("STATE", drop=1)}
 #: Columns of the waiting hooks of one stack.
 WAITING_HOOK = ("resource", "point", "approvals", "may_answer", "deadline", "id")
+#: Hooks about drift whose commands and sentences are printed, and paths of one that are named.
+MAX_DRIFT = 5
+MAX_PATHS = 2
 #: Events of a hook that still waits.
 UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated", "undeliverable")
 MARK = {
@@ -69,26 +75,58 @@ def fields(document: Mapping[str, Json], names: Sequence[str]) -> FieldTable:
     return FieldTable(document, names)
 
 
-def render_stack(stack: Json, hooks: Sequence[Json] = ()) -> "RenderableType":
-    """A stack, with its outputs and resources if the document has them. hooks: waiting ones."""
-    parts: list[RenderableType] = [fields(stack, STACK_FIELDS)]
+def render_stack(
+    stack: Json, hooks: Sequence[Json] = (), drift: Sequence[str] = ()
+) -> "RenderableType":
+    """A stack, with its outputs and resources if the document has them. hooks: waiting ones. drift:
+    sentences."""
+    rollback = {True: "off", False: "on"}.get(stack.get("disable_rollback"), "")
+    parts: list[RenderableType] = [fields({**stack, "rollback": rollback}, STACK_FIELDS)]
+    if hints := continuing_lines(stack):
+        parts += ["", *(plain(one) for one in hints)]
+    if drift:
+        parts += ["", *(wrapped_text(plain(one)) for one in drift)]
     if hooks:
         columns = {key: HOOK_COLUMNS[key] for key in WAITING_HOOK}
         parts += ["", table([hook_row(one) for one in hooks], columns)]
-        parts += ["", *(plain(one) for one in answer_hints(hooks))]
-    if stack.get("outputs"):
+        parts += ["", *(plain(one) for one in answer_hints(hooks, stack["id"]))]
+    if outputs := list(_output_rows(stack)):
         output_columns = {"output_key": "OUTPUT", "output_value": "VALUE", "output_error": "ERROR"}
-        parts += ["", table(stack["outputs"], output_columns)]
+        parts += ["", table(outputs, output_columns)]
     if stack.get("resources"):
         parts += ["", resources_table(stack["resources"])]
     return group(*parts)
 
 
+def _output_rows(stack: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """The outputs; none of a deleted stack. Before the action completes, they may lack a value."""
+    status = str(stack["stack_status"])
+    if status == "DELETE_COMPLETE":
+        return
+    for one in stack.get("outputs") or ():
+        unknown = one.get("output_value") is None and not one.get("output_error")
+        if unknown and not status.endswith("_COMPLETE"):
+            yield {**one, "output_value": "not known yet"}
+        else:
+            yield one
+
+
+def continuing_lines(stack: Mapping[str, Json]) -> list[str]:
+    """The commands that continue a stack that has stopped or failed; a nested one has none."""
+    if stack.get("root"):
+        return []
+    return continuing_hints(stack["stack_status"], stack.get("stack_name") or stack["id"])
+
+
 def resources_table(resources: Json, *, nested: bool = False) -> "RenderableType":
     """nested: whether there are resources of nested stacks."""
-    columns = {"resource_name": "RESOURCE", "resource_type": "TYPE",
-               "resource_status": "STATUS", "physical_resource_id": "PHYSICAL ID"}  # fmt: skip
-    columns |= {"parent_resource": "PARENT"} if nested else {}
+    columns: Columns = {
+        "resource_name": "RESOURCE",
+        "resource_type": Column("TYPE", drop=2),
+        "resource_status": status_column(),
+        "physical_resource_id": Column("PHYSICAL ID", drop=1),
+    }
+    columns = {**columns, "parent_resource": "PARENT"} if nested else columns
     return table([with_own_names(one) for one in resources], columns)
 
 
@@ -196,7 +234,7 @@ def may_answer(hook: Mapping[str, Json]) -> str:
     if hook["state"] != "waiting" or hook["mode"] != "wait":
         return ""
     people = [hook["assigned"]] if hook["assigned"] else []
-    people += hook["answer_by"] or ["anyone"]
+    people += hook["answer_by"] or [ANYONE]
     return ", ".join([*people, *([f"not {hook['requested_by']}"] if hook["exclude"] else [])])
 
 
@@ -226,30 +264,142 @@ def _subject(entry: Mapping[str, Json]) -> str:
 
 
 def sentences(
-    document: Mapping[str, Json], hooks: Sequence[Json] = (), now: datetime | None = None
+    document: Mapping[str, Json],
+    hooks: Sequence[Json] = (),
+    now: datetime | None = None,
+    commands: Sequence[str] = (),
 ) -> list[str]:
     """Why a stack waits, from the response of the API, and how to continue it. hooks: its waiting
-    ones. now: also show times relative to it."""
+    ones. now: also show times relative to it. commands: see `continuing_lines`."""
     stack = document["stack"]
     reason = f" ({stack['reason']})" if stack.get("reason") else ""
     first = f"{stack['name']}: {status_text(stack['status'], len(hooks))}{reason}"
-    explained = [*document["nodes"], *document.get("unknown", ())]
-    found = [one["sentence"] for one in explained]
+    found = [*_sentences_of(document, "nodes"), *_drift_sentences(document)]
+    found += unrepaired_sentences(document)
+    found += [*_sentences_of(document, "unknown"), *_sentences_of(document, "paused")]
     if now is not None:
         found = [relative_times(one, now) for one in found]
-    lines = [first, *(f"  {one}" for one in [*found, *answer_hints(hooks)])]
+    hints = answer_hints(hooks, stack["id"])
+    lines = [first, *(f"  {one}" for one in [*found, *hints, *commands])]
     return [plain(line) for line in lines]
 
 
-def answer_hints(hooks: Sequence[Json]) -> Iterator[str]:
-    """The commands with which these waiting hooks are answered."""
+def _sentences_of(document: Mapping[str, Json], part: str) -> list[str]:
+    return [one["sentence"] for one in document.get(part, ())]
+
+
+def _drift_sentences(document: Mapping[str, Json]) -> list[str]:
+    """Those about the first hooks that wait, and the number of the others."""
+    found = _sentences_of(document, DRIFT)
+    more = len(found) - MAX_DRIFT
+    if more <= 0:
+        return found
+    resources = "1 more resource has" if more == 1 else f"{more} more resources have"
+    return [*found[:MAX_DRIFT], f"{resources} drift that waits for an answer."]
+
+
+def unrepaired_sentences(document: Mapping[str, Json]) -> list[str]:
+    """Those about drift that nothing repairs, with the command that shows it. document: from the
+    response of the API about why a stack waits."""
+    command = f"headgate stack drift {quote(document['stack']['name'])}"
+    return [f"{one} To see the drift: {command}" for one in _sentences_of(document, "unrepaired")]
+
+
+def answer_hints(hooks: Sequence[Json], stack_id: str) -> Iterator[str]:
+    """The commands with which the waiting hooks of a stack and its nested stacks are answered."""
+    if not hooks:
+        return
+    first = hooks[0]
+    # Other hooks of the root stack may wait, too.
+    is_root = first["root_stack_id"] == stack_id
+    stack = quote(first["root_stack_name"]) if is_root else stack_id
+    drifted = [one for one in hooks if one["point"] == DRIFT]
+    of_nodes = [one for one in hooks if one["point"] != DRIFT]
+    yield from _approval_hints(of_nodes, stack, also_repairs=bool(drifted))
+    if len(drifted) == 1:
+        yield from _drift_hints(drifted[0])
+    elif drifted:
+        yield from _bulk_drift_hints(drifted, stack)
+
+
+def _approval_hints(hooks: Sequence[Json], stack: str, *, also_repairs: bool) -> Iterator[str]:
+    """hooks: of nodes. also_repairs: whether the stack has waiting hooks about drift, too."""
     if len(hooks) == 1:
         (hook,) = hooks
-        place = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else hook_path(hook)
-        yield f"To see what changes: headgate hook show {quote(place)}"
+        place = quote(_hook_place(hook))
+        yield f"To see what changes: headgate hook show {place}"
         data = " --data KEY=VALUE" if hook["ask"] else ""
-        yield f"To approve it: headgate hook continue {quote(place)}{data}"
+        yield f"{answer_title(Decision.CONTINUE)}: headgate hook continue {place}{data}"
     elif hooks:
-        stack = quote(hooks[0]["root_stack_name"])
         yield f"To see the hooks: headgate hook list --stack {stack}"
-        yield f"To approve all of them: headgate hook continue --stack {stack}"
+        also = ", and repair all drift" if also_repairs else ""
+        yield f"To approve all of them{also}: headgate hook continue --stack {stack}"
+
+
+def _hook_place(hook: Mapping[str, Json]) -> str:
+    """``web:db``; of a hook of the whole stack ``web:pre-stack-create``."""
+    return f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else hook_path(hook)
+
+
+def answer_title(decision: str) -> str:
+    """What an answer does, before its command."""
+    match decision:
+        case Decision.CONTINUE:
+            return "To approve it"
+        case Decision.REPAIR:
+            return "To repair the resource"
+        case _:
+            return "To answer it"
+
+
+def _drift_hints(hook: Mapping[str, Json]) -> Iterator[str]:
+    # Another hook of the resource may wait, too.
+    place = quote(hook_path(hook))
+    yield f"To see the drift: headgate hook show {place}"
+    yield f"{answer_title(Decision.REPAIR)}: headgate hook repair {place}"
+    if _is_adoptable(hook):
+        yield f"To adopt the observed values: headgate hook adopt {place}"
+    yield f"To leave its drift for a time: headgate hook ignore {place} --for 2h"
+    yield f"To leave this drift as it is: headgate hook reject {place}"
+
+
+def _bulk_drift_hints(hooks: Sequence[Json], stack: str) -> Iterator[str]:
+    """What differs, and how to answer each of the first hooks; then how to answer all."""
+    for hook in hooks[:MAX_DRIFT]:
+        others = ["adopt"] if _is_adoptable(hook) else []
+        others += ["ignore --for 2h", "reject"]
+        place = hook_path(hook)
+        yield (
+            f"To answer {place}{_drift_summary(hook)}: headgate hook repair {quote(place)}; "
+            f"other answers: {', '.join(others)}"
+        )
+    every = f"--stack {stack} --point {DRIFT}"
+    if len(hooks) > MAX_DRIFT:
+        yield f"To see the {len(hooks) - MAX_DRIFT} others: headgate hook list {every}"
+    yield f"To repair all {len(hooks)}: headgate hook repair {every}"
+    yield f"To leave the drift of all for a time: headgate hook ignore {every} --for 2h"
+
+
+def _drift_of(hook: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Empty: the notification says nothing about it."""
+    return (hook["resource"] or {}).get(DRIFT) or {}
+
+
+def _drift_state(hook: Mapping[str, Json]) -> str:
+    return str(_drift_of(hook).get("state", ""))
+
+
+def _is_adoptable(hook: Mapping[str, Json]) -> bool:
+    """Whether it has values that can be adopted, as far as the hook shows it."""
+    drift = _drift_of(hook)
+    absent = any(one["observed"] is None for one in drift.get("differences", ()))
+    return drift.get("state") == ObservedState.CHANGED and not absent
+
+
+def _drift_summary(hook: Mapping[str, Json]) -> str:
+    """`` (changed: $.size, $.name and 3 more)``."""
+    differences = [str(one["path"]) for one in _drift_of(hook).get("differences", ())]
+    more = len(differences) - MAX_PATHS
+    paths = ", ".join(differences[:MAX_PATHS]) + (f" and {more} more" if more > 0 else "")
+    state = _drift_state(hook)
+    return f" ({state}{f': {paths}' if paths else ''})" if state else ""

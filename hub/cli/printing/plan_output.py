@@ -27,7 +27,10 @@ UNKNOWN = "(unknown until created)"
 DOUBT: Mapping[str, str] = {
     "updated": "may be replaced or unchanged",
     "replaced": "may be replaced or updated in place",
+    "unchanged": "may be changed or replaced",
 }
+#: Mark and color of resources without an expected change that unknown values can change.
+UNCERTAIN_MARK = ("?", "cyan")
 
 
 def render(name: str, preview: Mapping[str, Json]) -> WrappedText:
@@ -37,15 +40,20 @@ def render(name: str, preview: Mapping[str, Json]) -> WrappedText:
 
 def _plan_text(name: str, preview: Mapping[str, Json]) -> "Text":
     changes = preview["resource_changes"]
-    width = max((len(one["path"]) for kind in MARKS for one in changes[kind]), default=0)
+    uncertain = uncertain_resources(changes)
+    listed = [one for kind in MARKS for one in changes[kind]] + uncertain
+    width = max((len(one["path"]) for one in listed), default=0)
     text = styled_text()
     for kind, (mark, style) in MARKS.items():
         for one in changes[kind]:
             text.append(f"{mark:<3} {_resource(kind, one, width)}\n", style)
             details = (*_reasons(one), *properties(one["changes"]))
             text.append("".join(f"      {line}\n" for line in details))
+    mark, style = UNCERTAIN_MARK
+    for one in uncertain:
+        text.append(f"{mark:<3} {_resource('unchanged', one, width)}\n", style)
     for one in changes["unchanged"]:
-        if one.get("moved_from"):
+        if one.get("moved_from") and one["certain"]:
             text.append(f">   {_resource('unchanged', one, width)}\n")
     text.append("".join(f"{line}\n" for line in adopted_lines(changes)))
     text.append(f"{plain(name)}: {count_changes(changes)}\n")
@@ -56,6 +64,11 @@ def _plan_text(name: str, preview: Mapping[str, Json]) -> "Text":
         text.append(f"Out of date and not changed: {plain(names)}\n")
     text.append(f"Plan: {preview['plan_digest']}")
     return text
+
+
+def uncertain_resources(changes: Mapping[str, Json]) -> list[Json]:
+    """Return the resources without an expected change that unknown values can change."""
+    return [one for one in changes["unchanged"] if not one["certain"]]
 
 
 def _resource(kind: str, one: Mapping[str, Json], width: int) -> str:
@@ -107,9 +120,14 @@ def value_text(value: Json) -> str:
 
 
 def count_changes(changes: Mapping[str, Json]) -> str:
-    """``1 added, 2 unchanged``."""
-    kinds = (*MARKS, "unchanged")
-    found = [f"{len(changes[kind])} {kind}" for kind in kinds if changes[kind]]
+    """``1 added, 1 may change, 2 unchanged``."""
+    uncertain = len(uncertain_resources(changes))
+    counts = [
+        *((len(changes[kind]), kind) for kind in MARKS),
+        (uncertain, "may change"),
+        (len(changes["unchanged"]) - uncertain, "unchanged"),
+    ]
+    found = [f"{count} {kind}" for count, kind in counts if count]
     return ", ".join(found) or "nothing to do"
 
 

@@ -25,6 +25,13 @@ SHORT_ID = 8
 WORD = 16
 #: Characters that a column keeps, and those that it keeps on a very narrow terminal.
 KEPT, MIN_WIDTH = 8, 3
+#: Characters that Python does not call printable, and that texts have.
+SHOWN = frozenset("\n\t")
+#: Invisible characters that letters of Persian and Hindi, and emoji, are written with. Elsewhere,
+#: two different names would look the same.
+JOINERS = frozenset("\u200c\u200d")
+#: After the turn of each column that has one.
+LAST_TURN = 100
 #: Fields with times in the future.
 FUTURE = ("deadline", "expires_at")
 STYLE = {
@@ -152,10 +159,15 @@ def _keep(shown: Sequence[tuple[Column, int]], available: int) -> Sequence[int]:
     kept = list(range(len(shown)))
     while True:
         least = next(_least_widths([shown[number] for number in kept]))
-        minor = [number for number in kept if shown[number][0].drop]
+        minor = [number for number in kept if _turn(shown[number][0])]
         if sum(least) + GAP * (len(kept) - 1) <= available or not minor:
             return kept
-        kept.remove(min(minor, key=lambda number: shown[number][0].drop))
+        kept.remove(min(minor, key=lambda number: (_turn(shown[number][0]), -number)))
+
+
+def _turn(column: Column) -> int:
+    """When a column is left out; 0: never. Times in the past are, after minor columns."""
+    return column.drop or (LAST_TURN if column.content == Content.PAST else 0)
 
 
 def _least_widths(shown: Sequence[tuple[Column, int]]) -> Iterator[list[int]]:
@@ -171,7 +183,7 @@ def _least_widths(shown: Sequence[tuple[Column, int]]) -> Iterator[list[int]]:
         [MIN_WIDTH + 1] * len(shown),
     ):  # fmt: skip
         yield [
-            one if is_text else width
+            min(one, width) if is_text else width
             for one, width, is_text in zip(least, widths, texts, strict=True)
         ]
     yield [width if one.content == Content.ID else MIN_WIDTH for one, width in shown]
@@ -339,7 +351,16 @@ def style(word: str) -> "Text":
 
 def plain(text: str) -> str:
     """Replace control characters, because names and reasons can come from other users."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+    return "".join(
+        one if one.isprintable() or one in SHOWN or _is_joiner(text, place) else "\ufffd"
+        for place, one in enumerate(text)
+    )
+
+
+def _is_joiner(text: str, place: int) -> bool:
+    """Whether a character joins two that are not ASCII."""
+    beside = text[place - 1 : place] + text[place + 1 : place + 2]
+    return text[place] in JOINERS and len(beside) == 2 and not any(map(str.isascii, beside))
 
 
 def cell_text(value: Json) -> str:

@@ -257,7 +257,7 @@ async def test_a_login_with_a_redirect_to_loopback_and_a_logout(
             assert done.headers["Cache-Control"] == "no-store"
         status, printed = await login.end()
     assert status == 0, printed
-    assert f"Logged in to {run.url}, project p, as ann." in printed
+    assert f"Signed in to {run.url}, project p, as ann." in printed
     assert re.search(r"The login ends at \S+ \(.+ left\)", printed), printed
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     saved = json.loads(file.read_text())["contexts"]["default"]
@@ -267,7 +267,7 @@ async def test_a_login_with_a_redirect_to_loopback_and_a_logout(
 
     async with started(file, "logout") as logout:
         status, printed = await logout.end()
-    assert status == 0 and f"Logged out of {run.url}, project p." in printed, printed
+    assert status == 0 and f"Signed out of {run.url}, project p." in printed, printed
     assert (await run.call("GET", "/stacks", headers=mine))[0] == 401
     without = json.loads(file.read_text())["contexts"]["default"]
     assert (without["token"], without["url"]) == ("", run.url)
@@ -344,7 +344,7 @@ async def test_a_logout_keeps_other_tokens_valid(run: Program, tmp_path: Path) -
     assert status == 0 and "stays valid until 2099-01-01T00:00:00Z" in printed, printed
     async with started(file, "logout") as logout:
         status, printed = await logout.end()
-        assert status == 0 and "which stays valid" in printed, printed
+        assert status == 0 and "It stays valid until it is revoked." in printed, printed
     assert token not in file.read_text()
     assert (await run.call("DELETE", "/session", headers=bearer(token)))[0] == 204
     assert (await run.call("GET", "/stacks", headers=bearer(token)))[0] == 200

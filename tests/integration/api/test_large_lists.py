@@ -68,6 +68,15 @@ def hooks(**filters: Any) -> Read:
     return read
 
 
+def hooks_of_all_projects(**filters: Any) -> Read:
+    async def read(database: Database, after: int | None) -> Sequence[Any]:
+        reads = idle_engine(database).reads
+        position = None if after is None else await reads.hook_position(key(after))
+        return await reads.hooks(None, HookFilter(limit=PAGE, after=position, **filters))
+
+    return read
+
+
 def events(**filters: Any) -> Read:
     async def read(database: Database, after: int | None) -> Sequence[Any]:
         reads = idle_engine(database).reads
@@ -161,6 +170,8 @@ LISTS: dict[str, Read] = {
     "hooks of a stack": hooks(stack_id=LARGE),
     "waiting hooks of a stack": hooks(stack_id=LARGE, state="waiting"),
     "hooks of a small stack": hooks(stack_id=key(MIDDLE + 1)),
+    "hooks of all projects": hooks_of_all_projects(),
+    "waiting hooks of all projects": hooks_of_all_projects(state="waiting"),
     "events": events(),
     "events, newest first": events(descending=True),
     "events of a resource": events(names=["r7"]),

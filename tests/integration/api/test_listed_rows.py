@@ -11,7 +11,12 @@ import pytest_asyncio
 
 from engine.store.connection import Connection, connect
 from engine.store.database import open_database
-from engine.store.hooks.hook_lists import HookFilter, read_hooks
+from engine.store.hooks.hook_lists import (
+    HookFilter,
+    find_hook_position,
+    read_hooks,
+    read_hooks_of_all,
+)
 from engine.store.stacks.stack_lists import StackFilter, list_stacks
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
@@ -52,6 +57,8 @@ LISTS: dict[str, HookFilter | StackFilter] = {
     "waiting hooks of a stack": HookFilter(state="waiting", limit=PAGE),
     "hooks of a project": HookFilter(limit=PAGE),
     "waiting hooks of a project": HookFilter(state="waiting", limit=PAGE),
+    "hooks of all projects": HookFilter(limit=PAGE),
+    "waiting hooks of all projects": HookFilter(state="waiting", limit=PAGE),
     "hooks that a user can answer": HookFilter(
         state="waiting", mine=["user:ada"], me=["account:p/ada"], limit=PAGE
     ),
@@ -117,6 +124,9 @@ async def page(conn: Connection, name: str, stack_id: UUID, marker: UUID | None)
     if isinstance(wanted, StackFilter):
         listed = await list_stacks(conn, "p", replace(wanted, marker=marker))
         return [one.id for one in listed.stacks]
+    if name.endswith("of all projects"):
+        after = None if marker is None else await find_hook_position(conn, marker)
+        return [one.id for one in await read_hooks_of_all(conn, replace(wanted, after=after))]
     of = stack_id if name.endswith("of a stack") else None
     return [
         one.id for one in await read_hooks(conn, "p", replace(wanted, marker=marker, stack_id=of))
@@ -200,3 +210,61 @@ async def two_pages_of(conn: Connection, name: str, by_name: bool, descending: b
     first = (await list_stacks(conn, "p", wanted)).stacks
     rest = replace(wanted, limit=None, marker=first[-1].id)
     return [one.name for one in (*first, *(await list_stacks(conn, "p", rest)).stacks)]
+
+
+#: Moves the stacks of FILL to so many projects. $1: how many.
+SPREAD = "update stack set project = 'p' || (substr(name, 2)::integer % $1)"
+#: Their times of creation do not follow their names. Each tenth is deleted, each seventh is tagged.
+SCATTER = """
+update stack set created_at = created_at - interval '1 s' * (substr(name, 2)::integer * 37 % 101),
+                 tags = case when substr(name, 2)::integer % 7 = 0 then array['hidden'] else '{}' end,
+                 deleted_at = case when substr(name, 2)::integer % 10 = 0 then now() end
+"""
+
+
+async def test_a_page_of_all_projects_reads_a_page_of_few_of_them(postgres: TestServer) -> None:
+    """A page of each of 150 would be 3,000 stacks, each with rows of three tables."""
+    projects = 150
+    async with postgres.new_database() as url:
+        database = await open_database(url, size=1, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await conn.execute(FILL, projects * PAGE)
+                await conn.execute(SPREAD, projects)
+                await conn.execute(SCATTER)
+                await conn.execute("vacuum analyze")
+
+                async def read(conn: Connection) -> None:
+                    found = await list_stacks(conn, None, StackFilter(limit=PAGE))
+                    assert len(found.stacks) == PAGE
+
+                assert await rows_read_by(conn, read) < projects * PAGE
+        finally:
+            await database.close()
+
+
+@pytest.mark.parametrize("descending", [True, False])
+async def test_pages_of_all_projects_have_all_stacks_in_order(
+    postgres: TestServer, descending: bool
+) -> None:
+    async with postgres.new_database() as url:
+        database = await open_database(url, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await conn.execute(FILL, 200)
+                await conn.execute(SPREAD, 23)
+                await conn.execute(SCATTER)
+                rows = await conn.fetch(
+                    "select id, created_at from stack where deleted_at is null and tags = '{}'"
+                )
+                expected = sorted(
+                    rows, key=lambda row: (row["created_at"], row["id"]), reverse=descending
+                )
+                wanted = StackFilter(limit=7, descending=descending, not_tags_any=["hidden"])
+                found: list[UUID] = []
+                while listed := (await list_stacks(conn, None, wanted)).stacks:
+                    found += [one.id for one in listed]
+                    wanted = replace(wanted, marker=found[-1])
+                assert found == [row["id"] for row in expected]
+        finally:
+            await database.close()

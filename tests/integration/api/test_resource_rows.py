@@ -68,12 +68,21 @@ async def read_all(conn: Connection, stack: UUID, resources: int) -> None:
     assert shown == {("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")}
 
 
+async def read_without_values(conn: Connection, stack: UUID, resources: int) -> None:
+    """A list needs no attributes, which may be large: those of a group have all of its members."""
+    await conn.execute("""update resource set attributes = '{"a": 1}', metadata = '{"m": 1}'""")
+    for one in await read_resources(conn, stack, with_values=False):
+        assert (one.properties, one.masked_properties, one.attributes, one.metadata) == (None,) * 4
+    for one in await read_resources(conn, stack):
+        assert (one.attributes, one.metadata) == ({"a": 1}, {"m": 1})
+
+
 async def find_one(conn: Connection, stack: UUID, resources: int) -> None:
     """Six times, because PostgreSQL then plans for any value."""
     wanted = f"r{resources}"
     for _ in range(6):
         assert await read_names(conn, stack, [wanted, "missing"]) == {wanted}
-        assert len(await conn.fetch(READ_RESOURCES, stack, wanted, 0)) == 1
+        assert len(await conn.fetch(READ_RESOURCES, stack, wanted, 0, True)) == 1
 
 
 async def find_dependents(conn: Connection, stack: UUID, resources: int) -> None:
@@ -122,6 +131,10 @@ async def test_a_resource_costs_the_same_in_a_large_stack(
     few = await rows_read(postgres, 20, 20, analysed=analysed)
     many = await rows_read(postgres, 400, 20, analysed=analysed)
     assert many <= 20 * few
+
+
+async def test_values_of_resources_are_read_when_they_are_needed(postgres: TestServer) -> None:
+    await rows_read(postgres, 20, 0, read_without_values, analysed=False)
 
 
 @pytest.mark.parametrize("analysed", [False, True], ids=["never analysed", "analysed"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.bench import create, figures, hooks, machine, reads
+from tests.bench import create, figures, hooks, machine, reads, scale
 from tests.bench import run as run_module
 from tests.bench.change import change
 from tests.bench.client import Client
@@ -123,6 +123,33 @@ async def test_requests_are_measured_for_fewer_stacks_than_are_created_one_by_on
         assert {"median", "limit_ms"} <= measures(result, "read", "accept, one client", size)
         for case in ("accept a stack of one", "show", "list 20, first page"):
             assert {"rate", "p99", "share"} <= measures(result, "read", case, size)
+
+
+async def test_large_installations_are_measured(
+    bench_postgres: BenchPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (
+        ("DIVISORS", (2,)), ("MEMBERS", 5), ("STACK", 5), ("SIGNALS", 2), ("REQUESTS", 2),
+        ("RESOURCES", 2), ("STACKS_OF_PROJECT", 2), ("PAUSE", 0.05),
+    ):  # fmt: skip
+        monkeypatch.setattr(scale, name, value)
+    monkeypatch.setattr(run_module, "WARM", 1)
+    run = Run(bench_postgres, rounds=1, largest=40)
+    changes = {
+        scale.million_tree: ("create", "delete"),
+        scale.million_hooks: ("until they wait",),
+        scale.million_stacks: ("create",),
+    }
+    requests = {"million-tree": "show", "million-hooks": "20 of a stack",
+                "million-stacks": "20 of all projects"}  # fmt: skip
+    for (measure, cases), (part, request) in zip(changes.items(), requests.items(), strict=True):
+        await measure(run)
+        for case in cases:
+            found = measures(run.figures, part, case, 20)
+            assert {"rate", "bytes", "server_cpu", "postgres_cpu", "memory"} <= found
+            assert 0 < run.figures.value(Key(part, case, 20, "memory")) < 1_000
+        assert {"median", "server_cpu"} <= measures(run.figures, part, request, 20)
+        assert "seconds" in measures(run.figures, part, "start", 20)
 
 
 def measures(figures_: Figures, part: str, case: str, size: int) -> set[str]:

@@ -120,6 +120,20 @@ async def test_a_hook_is_answered_for_what_was_reviewed(client: headgate.Client)
     assert kinds == ["progress", "reject"]
 
 
+async def test_hooks_of_all_projects(run: Program, client: headgate.Client) -> None:
+    async with headgate.Client(run.url, "q", headgate.ClientCredentials(user="ann")) as other:
+        for one in (client, other):
+            await one.stacks.create("web", template=template({"a": resource()}), hooks={
+                "add": [{"at": "a", "on": ["pre-create"]}]})  # fmt: skip
+            await one.hooks.wait(stack="web", timeout=ENDS)
+        listing = client.hooks.pages_of_all_projects(state="waiting", path="a")
+        (page,) = [one async for one in listing]
+        assert [one.get("project") for one in page["hooks"]] == ["p", "q"]
+        await other.hooks.continue_(page["hooks"][1])
+        listing = client.hooks.pages_of_all_projects(state="waiting")
+        assert [len(one["hooks"]) async for one in listing] == [1]
+
+
 async def test_a_hook_is_handed_over_and_its_change_patched(client: headgate.Client) -> None:
     rule = {"at": "a", "on": "pre-create", "patch": True, "answer_by": ["user:ann"]}
     await client.stacks.create(
@@ -255,6 +269,19 @@ async def test_an_idle_stream_that_loses_its_connection_connects_again(run: Prog
             with pytest.raises(headgate.UnreachableError):
                 while True:
                     await anext(events)
+
+
+async def test_a_stream_resumes_also_before_its_first_event(run: Program) -> None:
+    async with run.session.get(f"{run.url}/v1/p/events/stream") as answer:
+        assert await answer.content.readline() == b": connected\n"
+        place = (await answer.content.readline()).decode().removeprefix("id: ").rstrip()
+    await run.create("one", {})
+    async with (
+        asyncio.timeout(ENDS),
+        headgate.Client(run.url, "p") as client,
+        client.connection.stream(last=place) as events,
+    ):
+        assert stack_of(await anext(events)) == "one"
 
 
 def stack_of(event: StreamedEvent) -> str:

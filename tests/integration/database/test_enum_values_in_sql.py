@@ -62,6 +62,10 @@ _OF: Mapping[tuple[str, str], Sequence[Iterable[str]]] = {
     ("delivery", "state"): (DeliveryState,),
     ("token_mode", "mode"): (MODES,),
     ("observation_credential", "state"): (STATES,),
+    # A view of PostgreSQL: https://www.postgresql.org/docs/current/monitoring-stats.html
+    ("pg_stat_replication", "state"): (
+        frozenset({"startup", "catchup", "streaming", "backup", "stopping"}),
+    ),
 }
 VALUES: Mapping[tuple[str, str], frozenset[str]] = {
     column: frozenset(each for enum in enums for each in enum) for column, enums in _OF.items()
@@ -72,9 +76,9 @@ TABLES: Mapping[str, frozenset[str]] = {
 
 
 def allowed(tables: Iterable[str], column: str) -> frozenset[str]:
-    """The values of a column; if the table is unknown, those of all possible tables."""
+    """The values of a column; if the table is unknown, those of all possible tables of Headgate."""
     of = [table for table, name in VALUES if name == column and table in tables]
-    of = of or [table for table, name in VALUES if name == column]
+    of = of or [table for table, name in VALUES if name == column and not table.startswith("pg_")]
     return frozenset(word for table in of for word in VALUES[table, column])
 
 

@@ -27,6 +27,7 @@ from tests.support.keys import KEYRING
 from tests.support.plans import (
     can_be_planned,
     full_scans,
+    keys_in_filters,
     plan,
     routine_statements,
     rows_examined,
@@ -139,12 +140,16 @@ async def scans(
     """settings: ``enable_seqscan=off``."""
     found: set[str] = set()
     async with conn.transaction():
-        for one in settings:
-            name, _, value = one.partition("=")
-            await conn.execute("select set_config($1, $2, true)", name, value)
+        await apply_settings(conn, settings)
         for mode in modes:
             found |= set(full_scans(await plan(conn, text, mode), TABLES))
     return found
+
+
+async def apply_settings(conn: Connection, settings: Sequence[str]) -> None:
+    for one in settings:
+        name, _, value = one.partition("=")
+        await conn.execute("select set_config($1, $2, true)", name, value)
 
 
 async def test_versions_differ(postgres: TestServer, oldest_postgres: TestServer) -> None:
@@ -221,6 +226,38 @@ async def test_plans_made_in_a_new_installation_search_by_key(new: Connection) -
     assert answers == {}
 
 
+#: Statements that may compare keys with each row, and why.
+COMPARING_KEYS: Mapping[str, str] = {
+    "accept_change": "an update of a part of a stack reads all its resources",
+    "detach_stacks": "nested stacks whose owning resource is removed",
+}
+
+
+async def test_plans_made_in_a_new_installation_search_for_keys(new: Connection) -> None:
+    """A scan that compares a row's key with each row of a stack reads the whole graph for one node:
+    PostgreSQL 15 did so for each claimed node with hooks."""
+    every = await routine_statements(new)
+    inherited = next(one.settings for one in every if one.routine == "advance")
+    statements = [(one.routine, one.text, one.settings or inherited) for one in every]
+    statements += [
+        (name, text, inherited)
+        for name, text in FOUND.items()
+        if name.startswith(ANSWERING) and can_be_planned(text)
+    ]
+    found = {
+        name: read
+        for name, text, settings in statements
+        if (read := await compared_keys(new, text, settings))
+    }
+    assert {name: read for name, read in found.items() if name not in COMPARING_KEYS} == {}
+
+
+async def compared_keys(conn: Connection, text: str, settings: Sequence[str]) -> list[str]:
+    async with conn.transaction():
+        await apply_settings(conn, settings)
+        return keys_in_filters(await plan(conn, text, "generic"), TABLES)
+
+
 async def test_rules_are_part_of_the_statements_of_routines(filled: Connection) -> None:
     """PostgreSQL replaces calls of these functions by their bodies: no row costs a call."""
     rules = {
@@ -292,8 +329,10 @@ async def test_resources_of_a_stack_and_their_operations_are_found_by_key(
     for mode in MODES:
         await filled.execute(f"set plan_cache_mode = force_{mode}_plan")
         async with filled.transaction():
-            assert len(await filled.fetch(READ_RESOURCES, *OF_STACK)) == RESOURCES
-            assert await rows_examined(filled, READ_RESOURCES, *OF_STACK) <= RESOURCES + 5
+            for with_values in (False, True):
+                values = (*OF_STACK, with_values)
+                assert len(await filled.fetch(READ_RESOURCES, *values)) == RESOURCES
+                assert await rows_examined(filled, READ_RESOURCES, *values) <= RESOURCES + 5
             assert await rows_examined(filled, READ_OPERATIONS, *OF_STACK) <= 5
 
 

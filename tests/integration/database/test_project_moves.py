@@ -49,8 +49,9 @@ from tests.support.cells import (
 )
 from tests.support.keys import key_file
 from tests.support.postgres import TestServer
-from tests.support.program import Http, eventually, resource
+from tests.support.program import PATIENCE, Http, eventually, resource
 from tests.support.receiver import Receiver, running_receiver, until
+from tests.support.replication import ReplicatedPair, running_pair
 from tests.support.statement_log import statement_log
 
 HOOKED = {"web": resource(hooks=[{"on": "pre-create"}])}
@@ -814,3 +815,77 @@ async def test_two_commands_move_a_project_once(cells: TwoCells, no_notice: None
     assert len(errors) == 1, results
     assert isinstance(errors[0], Conflict)
     await check_moved(cells, url, token)
+
+
+CAUGHT_UP = """
+select count(*) > 0 and bool_and(replay_lsn >= pg_current_wal_lsn()) from pg_stat_replication
+"""
+
+
+@asynccontextmanager
+async def moved_to_a_lagging_pair(
+    postgres: TestServer, receiver: Receiver
+) -> AsyncIterator[tuple[TwoCells, ReplicatedPair]]:
+    """A project that has moved to a database whose asynchronous replica has received nothing of it.
+    The move has failed because of it."""
+    async with (
+        postgres.new_database() as first,
+        running_pair(synchronous=False) as pair,
+        served([first, pair.url], receiver) as cells,
+    ):
+        await eventually(lambda: _creates(cells.http))
+        await cells.http.create("waiting", HOOKED)
+        await cells.http.waiting_hooks("waiting")
+        await eventually(lambda: pair.first.execute(CAUGHT_UP))
+        pair.link.silence()
+        with pytest.raises(Unavailable) as caught:
+            await cells.move(wait=0.5)
+        assert caught.value.code == "StandbysBehind" and "second" in str(caught.value)
+        assert set(await cells.counts(0)) == {"moving_row"}
+        await eventually(lambda: _succeeds(cells.http))
+        yield cells, pair
+
+
+async def test_rows_are_deleted_when_the_standbys_of_the_new_cell_have_them(
+    postgres: TestServer, no_notice: None
+) -> None:
+    async with (
+        running_receiver() as receiver,
+        moved_to_a_lagging_pair(postgres, receiver) as (cells, pair),
+    ):
+        assert len(await cells.http.waiting_hooks("waiting")) == 1
+        pair.link.restore()
+        await cells.move(wait=PATIENCE)
+        assert await cells.counts(0) == {}
+        assert len(await cells.http.waiting_hooks("waiting")) == 1
+
+
+async def test_a_project_that_the_new_cell_lost_in_a_failover_is_put_back(
+    postgres: TestServer, no_notice: None
+) -> None:
+    async with (
+        running_receiver() as receiver,
+        moved_to_a_lagging_pair(postgres, receiver) as (cells, pair),
+    ):
+        pair.first.kill()
+        await pair.second.promote()
+
+        async def is_lost() -> bool:
+            try:
+                await cells.move()
+            except HeadgateError as error:
+                return error.code == "MoveLost"
+            raise AssertionError("the project has moved again")
+
+        await eventually(is_lost)
+        await cells.move(undo=True)
+        assert "moving_row" not in await cells.counts(0)
+        await eventually(lambda: _succeeds(cells.http))
+        (hook,) = await cells.http.waiting_hooks("waiting")
+
+        async def answers() -> bool:
+            path, body = f"/hooks/{hook['id']}/signal", {"decision": "continue"}
+            return bool((await cells.http.call("POST", path, body))[0] == 200)
+
+        await eventually(answers)
+        assert await cells.http.until_ended("waiting") == "CREATE_COMPLETE"

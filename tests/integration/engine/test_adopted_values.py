@@ -597,6 +597,72 @@ async def test_an_object_of_a_service_over_http(run: Program) -> None:
         assert one["size"] == 4 and await adopted(run) == []
 
 
+@pytest.mark.parametrize("text", ["${secrets.tok}", "${key}", "a ${id} $${b", "$${outputs.note}"])
+async def test_adopted_text_is_no_placeholder(run: Program, text: str) -> None:
+    def noted(note: str, **more: Json) -> Json:
+        own: Json = {
+            "create": {"url": "/things", "body": {"tok": "s3cr3t-of-a", "note": note, **more}},
+            "update": {"url": "/things/${id}", "body": {"note": note, **more}},
+            "attributes": {"tok": "$.tok", "note": "$.note"},
+            "hidden": ["tok"],
+            "compare": {"$.note": note},
+        }
+        return listed_thing(things, listed=False, **own)
+
+    async with serve_things() as things:
+        await created(run, {"a": noted("one")})
+        (one,) = things.objects.values()
+        one["note"] = text
+        await adopt(run)
+        assert await adopted(run) == [("a", "$.note", text, "one", "ann")]
+        await observe(run)
+        assert await hooks(run) == []
+        # A repair sends the text, and so does an update.
+        one["note"] = "other"
+        assert (await run.signal(await hook(run), "repair"))[0] == 200
+        await observe(run)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        assert one["note"] == text
+        await updated(run, {"a": noted("one", color="red")})
+        assert (one["note"], one["color"]) == (text, "red")
+        outputs = (await run.stack_request("GET", "s", "/resources/a"))["resource"]["attributes"][
+            "outputs"
+        ]
+        assert outputs == {"note": text}
+        await observe(run)
+        assert await hooks(run) == []
+        # A second adoption keeps the value of the template, also in the bodies.
+        one["note"] = "two ${id}"
+        await adopt(run)
+        assert await adopted(run) == [("a", "$.note", "two ${id}", "one", "ann")]
+        await updated(run, {"a": noted("one", color="blue")})
+        assert (one["note"], one["color"]) == ("two ${id}", "blue")
+        await updated(run, {"a": noted("new")})
+        assert one["note"] == "new" and await adopted(run) == []
+
+
+async def test_a_value_that_the_object_no_longer_has_is_not_adopted(run: Program) -> None:
+    async with serve_things() as things:
+        await created(run, {"a": http_thing(things, size=3)})
+        (one,) = things.objects.values()
+        del one["size"]
+        found = await hook(run)
+        assert found["resource"]["drift"]["reason"] == "the response has no value at $.size"
+        why = await run.stack_request("GET", "s", "/why")
+        (sentence,) = (one["sentence"] for one in why["drift"])
+        assert "it is changed ($.size; the response has no value at $.size)" in sentence
+        assert "for the answer repair, ignore or reject" in sentence
+        status, error = await run.signal(found, "adopt")
+        assert (status, error["error"]["type"]) == (400, "AnswerInvalid"), error
+        assert "cannot adopt: the object has no value at $.size" in str(error)
+        assert (await run.signal(found, "repair"))[0] == 200
+        await observe(run)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        assert one["size"] == 3
+        await observe(run)
+        assert await hooks(run) == []
+
+
 async def is_encrypted(run: Program) -> bool:
     """Whether the properties and the data of the only resource are encrypted."""
     async with run.database.connection() as conn:

@@ -118,7 +118,7 @@ def request(name: str, value: str = "x", *, count: int = RESOURCES, **more: Any)
 def check(found: Cost, budget: Cost) -> None:
     """The bytes of WAL vary a little with the alignment of rows in pages."""
     assert found[:3] == budget[:3], found
-    assert budget.wal / 2 < found.wal <= budget.wal or found.wal == budget.wal == 0, found
+    assert 0.85 * budget.wal <= found.wal <= budget.wal, found
 
 
 async def test_full_pages_do_not_count(meter: Meter) -> None:
@@ -145,14 +145,15 @@ async def test_accept_an_update(meter: Meter, engine: Engine, worker: ManualWork
     await worker.work()
     await engine.stacks.update("p", stacks[0], request("warm", "y"))
     found = await meter.cost(lambda: engine.stacks.update("p", stacks[1], request("s", "y")))
-    check(found, Cost(8, 1, 27, 13_500))
+    check(found, Cost(10, 1, 27, 13_500))
 
 
 async def test_accept_a_large_create(meter: Meter, engine: Engine) -> None:
-    """Nodes and resources are stored with COPY: two rows each, and nothing else that grows."""
+    """Nodes and resources are stored with COPY: two rows each, and nothing else that grows. A COPY is
+    two round trips."""
     await engine.stacks.create("p", request("warm", count=LARGE))
     found = await meter.cost(lambda: engine.stacks.create("p", request("s", count=LARGE)))
-    check(found, Cost(4, 1, 2 * LARGE + 6, 300_000))
+    check(found, Cost(8, 1, 2 * LARGE + 6, 260_000))
 
 
 async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
@@ -362,7 +363,7 @@ def horizon(channel: str) -> float:
 #: Publish, claim, settle.
 #: Round trips and commits, with the lock of the subscription.
 GATHER = (4, 1)
-DELIVERY = (Cost(11, 2, 4, 2_000), Cost(2, 1, 1, 800), Cost(6, 1, 1, 700))
+DELIVERY = (Cost(11, 2, 4, 2_000), Cost(2, 1, 1, 800), Cost(6, 1, 1, 600))
 
 
 async def show(engine: Engine, stack: StackRecord) -> None:

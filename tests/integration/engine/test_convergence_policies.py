@@ -330,6 +330,34 @@ async def test_ignored_paths_are_no_drift(unobserved: Program, things: Things) -
     assert [one["path"] for one in found["differences"]] == ["$.size"]
 
 
+async def test_ignored_paths_may_be_absent(unobserved: Program, things: Things) -> None:
+    compare = {"$.size": 1, "$.color": "red"}
+    body = {"size": 1, "color": "red"}
+    one = thing(things, compare=compare, create={"url": "/things", "body": body})
+    policy = EVERY_10M | {"ignore": {"removed": ["$.size"], "hidden": ["$.size"]}}
+    # Of `hidden`, only a list shows values, of which it leaves one out.
+    alone = one | {"properties": {**one["properties"], "read": None, "ready": None}}
+    resources = {"removed": one, "hidden": alone, "other": one}
+    physical = await created(unobserved, resources, policy)
+    things.listed_fields = ["id", "color", "state"]
+    for name in ("removed", "other"):
+        del things.objects[physical[name]]["size"]
+    await make_due(unobserved)
+    await observer_of(unobserved).observe_due()
+    assert states(await drift_of(unobserved)) == {"other": "changed"}
+    things.listed_fields = ["id", "state"]
+    del things.objects[physical["removed"]]["color"]
+    await make_due(unobserved)
+    await observer_of(unobserved).observe_due()
+    found = {one["path"]: one for one in (await drift_of(unobserved))["resources"]}
+    lacks = "the response has no value at $.color"
+    assert [one["path"] for one in found["removed"]["differences"]] == ["$.color"]
+    assert found["removed"]["reason"] == lacks
+    assert (found["hidden"]["state"], found["hidden"]["reason"]) == (
+        "unknown", f"{lacks}, which `compare` names",
+    )  # fmt: skip
+
+
 async def test_nested_stacks_are_observed_by_the_policy_of_their_root_stack(
     unobserved: Program, world: World
 ) -> None:

@@ -16,6 +16,7 @@ from engine.words import ObservedState
 from engine.work.observer.drift_hooks import DriftHooks
 from engine.work.observer.observer import Observer
 from tests.support.changes import LONG_WAIT, put, thing
+from tests.support.command_line import completed
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things
 from tests.support.http_things import thing as http_thing
 from tests.support.paused_observers import paused_observer
@@ -590,3 +591,77 @@ async def test_a_webhook_receives_the_difference_and_its_response_repairs(
         assert len(things.objects) == 1
         await observe(run)
         assert await hooks(run) == [] and await drift_of(run) == []
+
+
+async def test_the_explanation_of_a_stack_has_the_drift_that_waits(
+    run: Program, world: World
+) -> None:
+    hold = HOLD | {"hold": {"answer_by": ["role:operator"]}}
+    await created(run, {"a": thing(), "b": thing(), "c": thing()}, hold)
+    world.observed = {"a": changed(7), "b": MISSING}
+    await observe(run)
+    why = await run.stack_request("GET", "s", "/why")
+    assert why["nodes"] == []
+    found = {one["path"]: one for one in why["drift"]}
+    waiting = {one["path"]: one for one in await hooks(run)}
+    drifted = {one["path"]: one for one in await drift_of(run)}
+    assert found.keys() == {"a", "b"}
+    for path, one in found.items():
+        assert one["hook_id"] == waiting[path]["id"]
+        assert one["opened_at"] == waiting[path]["opened_at"]
+        assert one["since"] == drifted[path]["since"]
+        assert one["differences"] == drifted[path]["differences"]
+        assert one["allowed"] == waiting[path]["allowed"]
+        assert one["answer_by"] == ["role:operator"]
+    a, b = found["a"], found["b"]
+    assert a["sentence"] == (
+        f"a has differed from its recorded state since {a['since']}: it is changed ($.size). It "
+        f"waits at drift since {a['opened_at']} for the answer repair, adopt, ignore or reject of "
+        "role:operator; no subscription was notified."
+    )
+    assert "it is missing. It waits" in b["sentence"]
+    assert "answer repair, ignore or reject of role:operator" in b["sentence"]
+
+
+async def test_one_command_answers_all_hooks_about_drift_of_a_stack(
+    run: Program, world: World
+) -> None:
+    """That which `why` and `stack show` print, if several hooks wait."""
+    names = ("a", "b", "c")
+    await created(run, {name: thing() for name in names})
+    world.observed = {"a": MISSING, "b": changed(7), "c": changed(8)}
+    await observe(run)
+    shown = await headgate(run, "why", "s")
+    for one in (
+        "s:a:drift (missing)",
+        "s:b:drift (changed: $.size)",
+        "s:c:drift (changed: $.size)",
+    ):
+        assert f"To answer {one}: headgate hook repair" in shown, shown
+    command = "hook repair --stack s --point drift"
+    assert f"To repair all 3: headgate {command}" in shown
+    assert f"To repair all 3: headgate {command}" in await headgate(run, "stack", "show", "s")
+    await headgate(run, *command.split(), "--yes")
+    assert await hooks(run) == []
+    await observe(run)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    for name in names:
+        assert world.operations(name) != ["create"]
+    world.observed.clear()
+    await observe(run)
+    assert await hooks(run) == [] and len(await traversals(run)) == 2
+    # The other bulk command leaves the drift of all.
+    world.observed = {name: MISSING for name in names}
+    await observe(run)
+    command = "hook ignore --stack s --point drift --for 2h"
+    await headgate(run, *command.split(), "--yes")
+    await observe(run)
+    assert await hooks(run) == [] and len(await traversals(run)) == 2
+
+
+async def headgate(run: Program, *arguments: str) -> str:
+    """What the command printed."""
+    environment = {"HEADGATE_URL": run.url, "HEADGATE_PROJECT": run.project}
+    done = await asyncio.to_thread(completed, *arguments, environment=environment)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout

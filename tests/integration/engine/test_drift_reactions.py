@@ -145,6 +145,30 @@ async def test_drift_is_reported_once_and_its_end_too(run: Program, things: Thin
     assert len(await traversals(run)) == 1
 
 
+@pytest.mark.parametrize("is_kept", [True, False], ids=["replaced", "removed"])
+async def test_reported_drift_counts_at_its_end_if_the_stack_still_has_the_resource(
+    run: Program, things: Things, is_kept: bool
+) -> None:
+    """It lets the stack be observed sooner. The drift was found eight days before."""
+    resources = {"a": thing(things), "b": thing(things)}
+    physical = await created(run, resources, NOTIFY)
+    del things.objects[physical["a"]]
+    await observe(run)
+    assert await reports(run) == [("detected", "a", "missing")]
+    pool = run.database.pool
+    await pool.execute("update observation_schedule set drifted_at = now() - interval '8d'")
+    if is_kept:
+        await run.stack_request("PATCH", "s", "/resources/a", {"mark_unhealthy": True})
+        await run.update("s")
+    else:
+        await run.update("s", template=template({"b": resources["b"]}))
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await observe(run)
+    assert await drift_of(run) == []
+    is_recent = "select drifted_at > now() - interval '1d' from observation_schedule"
+    assert await pool.fetchval(is_recent) is is_kept
+
+
 async def test_drift_is_not_reported_without_a_reaction(run: Program, world: World) -> None:
     await created(run, {"a": simple()}, {"observe": {"every": "10m"}})
     world.things.clear()
@@ -224,6 +248,8 @@ async def test_repairs_stop_at_their_limit_and_say_so(run: Program, world: World
     (found,) = await drift_of(run)
     assert "2 times within a day" in found["unrepaired"]
     assert "repairs_per_day" in found["unrepaired"]
+    (unrepaired,) = (await run.stack_request("GET", "s", "/why"))["unrepaired"]
+    assert unrepaired["resources"] == ["a"] and "2 times within a day" in unrepaired["sentence"]
     # A day later, the next repair may start.
     await run.database.pool.execute("update traversal set started_at = started_at - interval '2d'")
     await observe(run)

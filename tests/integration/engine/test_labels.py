@@ -3,6 +3,7 @@
 Each process has a world of its own, which records the operations that it has called.
 """
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -199,3 +200,115 @@ async def test_one_process_can_also_execute_what_has_no_label(database_url: str)
             only.project = f"p{number % 3}"
             assert await only.until_ended(name) == "CREATE_COMPLETE"
     assert sorted(world.done) == sorted([("create", "eu1"), ("create", "other")] * len(names))
+
+
+OFFERED = [{"label": EU, "on_request": True}, {"label": US, "projects": ["q"], "on_request": True}]
+INNER: Json = template(
+    things("a", "b") | {"deep": {"type": "deep.yaml"}},
+    parameters={"n": {"type": "string", "default": ""}},
+)
+FILES = {
+    "inner.yaml": json.dumps(INNER), "deep.yaml": json.dumps(template(things("c", "d"))),
+}  # fmt: skip
+NESTED = things("top", "plain") | {"in": {"type": "inner.yaml"}, "out": {"type": "inner.yaml"}}
+
+
+def requesting(resources: Json) -> Json:
+    """An environment that requests labels for resources."""
+    return {"resource_registry": {"resources": resources}}
+
+
+async def labels_of(run: Program, name: str) -> dict[str, str]:
+    """The stored labels of the things of a stack and its nested stacks, by path."""
+    async with run.database.connection() as conn:
+        rows = await conn.fetch(PATHS_WITH_LABELS, name)
+    return {row["path"]: row["label"] for row in rows}
+
+
+PATHS_WITH_LABELS = """
+with recursive tree as (
+    select id, '' as path from stack where name = $1
+    union all
+    select s.id, t.path || r.name || '/' from tree t
+      join resource r on r.stack_id = t.id join stack s on s.id::text = r.physical_id
+)
+select t.path || r.name as path, r.label from tree t join resource r on r.stack_id = t.id
+ where r.type = 'Test::Thing' and r.label is not null
+"""
+
+
+async def test_environments_request_labels_for_resources_and_their_nested_stacks(
+    database_url: str,
+) -> None:
+    here, eu = World(), World()
+    async with (
+        run(database_url, here, rules=OFFERED) as main,
+        run(database_url, eu, EU, rules=OFFERED),
+    ):
+        asked = {
+            "t*": {"label": EU},
+            "in": {"label": EU, "b": {"label": ""}, "deep": {"c": {"label": None}}},
+            "out": {"a": {"label": EU}},
+        }
+        sent = {"files": FILES, "environment": requesting(asked)}
+        body = {"stack_name": "s", "template": template(NESTED), **sent}
+        _, preview = await main.call("POST", "/stacks/preview", body)
+        changes = preview["stack"]["resource_changes"]["added"]
+        shown = {one["path"]: one["label"] for one in changes if one["label"]}
+        await main.create("s", NESTED, **sent)
+        assert await main.until_ended("s") == "CREATE_COMPLETE"
+        expected = dict.fromkeys(("top", "in/a", "in/deep/d", "out/a"), EU)
+        assert await labels_of(main, "s") == expected
+        assert {path for path in shown if path.rpartition("/")[2] not in ("in", "deep")} == {
+            *expected
+        }
+        assert sorted(name for _, name in eu.done) == ["a", "a", "d", "top"]
+        assert sorted(name for _, name in here.done) == ["b", "b", "c", "c", "d", "plain"]
+        # An update stores the labels also of what it does not change, and without a request none.
+        sent["environment"] = requesting({**asked, "plain": {"label": EU}})
+        await main.update("s", "PUT", template=template(NESTED), **sent)
+        assert await main.until_ended("s") == "UPDATE_COMPLETE"
+        assert await labels_of(main, "s") == {**expected, "plain": EU}
+        await main.update("s", "PUT", template=template(NESTED), files=FILES, environment={})
+        assert await main.until_ended("s") == "UPDATE_COMPLETE"
+        assert "top" not in await labels_of(main, "s")
+
+
+async def test_a_requested_label_without_a_process_waits_and_says_why(database_url: str) -> None:
+    async with run(database_url, World(), rules=OFFERED) as main:
+        environment = requesting({"*": {"label": EU}})
+        await main.create("s", {"in": {"type": "deep.yaml"}}, files=FILES, environment=environment)
+
+        async def waiting() -> dict[str, str]:
+            found = await why(main, "s")
+            return {name: one for name, one in found.items() if "label" in one}
+
+        found = await eventually(waiting)
+        assert found == {
+            "in": "in (create) is ready and waits for a worker with the label region=eu; no running"
+            " process has this label."
+        }
+
+
+async def test_a_label_that_is_not_offered_to_the_project_is_refused(database_url: str) -> None:
+    async with run(database_url, World(), rules=OFFERED) as main:
+        for asked, place, remedy in (
+            ({"w*": {"label": "zone=plant7"}}, "w*.label", "Offered: region=eu."),
+            ({"in": {"b": {"label": "region=eo"}}}, "in.b.label", 'Did you mean "region=eu"?'),
+        ):
+            body = {"stack_name": "s", "template": template(NESTED), "files": FILES,
+                    "environment": requesting(asked)}  # fmt: skip
+            for path in ("/stacks", "/stacks/preview"):
+                status, refused = await main.call("POST", path, body)
+                (finding,) = refused["error"]["findings"]
+                assert status == 400
+                assert finding["place"] == f"resource_registry.resources.{place}"
+                assert "is not offered to this project" in finding["reason"]
+                assert remedy in finding["remedy"]
+        main.project = "q"
+        await main.create("s", {}, environment=requesting({"*": {"label": US}}))
+    async with run(database_url, World()) as main:
+        body = {"stack_name": "t", "template": template({}),
+                "environment": requesting({"*": {"label": US}})}  # fmt: skip
+        status, refused = await main.call("POST", "/stacks", body)
+        assert status == 400 and "with on_request = true" in str(refused)

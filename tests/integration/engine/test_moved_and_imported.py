@@ -63,6 +63,30 @@ class TestMoved:
             assert status == 400
             assert 'moved[0].to: the resource "b" already exists' in error["message"]
 
+    async def test_the_plain_name_of_a_resource_with_a_key_is_refused(
+        self, run: Program, world: World
+    ) -> None:
+        before = {"web": thing("${each.key}") | {"for_each": ["a", "b"]}}
+        await create(run, before)
+        after = {"web": thing("${each.key}") | {"for_each": ["a", "c"]}}
+        wrong = {"moved": [{"from": "web-b", "to": 'web["c"]'}]}
+        for rest in ("", "/preview"):
+            body = {"template": headgate(after, **wrong)}
+            status, error = await expect_error(run, "PUT", "s", rest, body)
+            assert status == 400
+            assert '"web-b" is the name of the resource web["b"]' in error["message"]
+        assert len(world.done) == 2
+        right = {"moved": [{"from": 'web["b"]', "to": 'web["c"]'}]}
+        # The entry for "web-b" can be there for stacks that had a resource of this name.
+        await put(
+            run, after, sections={"moved": [*right["moved"], {"from": "web-a", "to": 'web["a"]'}]}
+        )
+        await until_complete(run, "s")
+        assert (await run.resources("s")).keys() == {'web["a"]', 'web["c"]'}
+        assert "delete" not in [
+            one for name in ("a", "b", "c") for one in world.operations(f'web["{name}"]')
+        ]
+
     async def test_a_rollback_restores_the_name(self, run: Program, world: World) -> None:
         await create(run, {"a": thing(1), "c": thing(1)})
         old = (await run.resources("s"))["a"]["physical_resource_id"]

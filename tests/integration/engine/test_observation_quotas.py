@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any
 from uuid import UUID
 
@@ -70,6 +70,21 @@ async def test_observations_above_the_quota_wait_until_tomorrow(run: Program, wo
     assert after["observed_at"] == before["observed_at"]
     tomorrow = datetime.fromisoformat(after["next_observation_at"])
     assert (tomorrow.hour, tomorrow.minute) == (0, 0)
+    reason = "the project has used up its quota of 3 observations of resources today"
+    (paused,) = after["paused"]
+    assert f"The observation of 2 resources is paused until {paused['until']}" in paused["sentence"]
+    assert f"because {reason} ([quotas] observations_per_day)" in paused["sentence"]
+    assert datetime.fromisoformat(paused["until"]).time() == time(0)
+    assert (await run.stack_request("GET", "s", "/why"))["paused"] == [paused]
+    # Also if a budget of requests has left out resources before, and before the next observation.
+    await run.database.pool.execute(
+        "update observation_schedule set deferred = array[stack_id], next_at = now(),"
+        " deferred_reason = 'the budget of requests is used up'"
+    )
+    assert (await drift_of(run, "s"))["paused"] == [paused]
+    await observe(run, world)
+    assert (await drift_of(run, "s"))["paused"] == [paused]
+    await run.database.pool.execute("update observation_schedule set deferred = null")
     # A request is refused and changes nothing.
     status, response = await run.call(
         "POST", f"/stacks/s/{(await run.stack('s'))['id']}/actions", {"observe": None}
@@ -81,7 +96,8 @@ async def test_observations_above_the_quota_wait_until_tomorrow(run: Program, wo
     # Another project has observations of its own; and so has the next day.
     await run.database.pool.execute("update observer_usage set day = day - 1")
     await observe(run, world)
-    assert (await drift_of(run, "s"))["observed_at"] > before["observed_at"]
+    last = await drift_of(run, "s")
+    assert last["observed_at"] > before["observed_at"] and last["paused"] == []
 
 
 async def test_reports_above_the_quota_are_observed_tomorrow(run: Program, world: World) -> None:

@@ -115,3 +115,16 @@ async def test_the_rows_that_the_scheduler_reads_do_not_grow_with_the_stacks(
             await database.close()
     few, many = found
     assert many < min(1.5 * few, ROUNDS * 50 * DUE)
+
+
+async def test_two_observers_claim_different_whole_batches(database: Database) -> None:
+    """The second one does not get what the first one has left of its batch: each batch of stacks
+    reads the lists of its services once."""
+    async with database.connection() as conn:
+        await conn.execute(FILL, 3 * BATCH, 1)
+        await conn.execute(MAKE_DUE, 2 * BATCH)
+    async with database.transaction() as one, database.transaction() as other:
+        first = await observation_schedule.claim(one, BATCH, HOUR)
+        second = await observation_schedule.claim(other, BATCH, HOUR)
+    assert len(first) == len(second) == BATCH
+    assert not {found.stack_id for found in first} & {found.stack_id for found in second}

@@ -43,6 +43,15 @@ class SlowThing(Thing):
         return super().observe(calls)
 
 
+class RecoveringThing(SlowThing):
+    """Its resource `a` differs in the first observation only."""
+
+    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:  # type: ignore[override]
+        found = await super().observe(calls)
+        self.world.observed.pop("a", None)
+        return found
+
+
 @pytest.fixture(scope="module")
 def things_settings(paused_observers: None) -> Mapping[str, Any]:
     return {}
@@ -141,7 +150,7 @@ async def test_a_resource_that_changes_during_its_observation_keeps_none(
 ) -> None:
     await create(unobserved, "a", "b")
     world.observed |= {"a": CHANGED, "b": CHANGED}
-    slow = SlowThing(world)
+    slow = RecoveringThing(world)
     await request(unobserved)
     observer = Observer(unobserved.database, TypeRegistry([slow]))
     observing = asyncio.create_task(observer.observe_due())

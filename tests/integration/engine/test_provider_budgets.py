@@ -393,3 +393,24 @@ async def test_resources_without_an_endpoint_need_no_budget(run: Program) -> Non
     await run.act("s", "observe")
     await observer_of(run, 1.0).observe_due()
     assert (await drift_of(run))["observable_resources"] == 1
+
+
+async def observations_today(run: Program) -> int:
+    _, found = await run.call("GET", "/usage")
+    return sum(day["observations"] for day in found["usage"])
+
+
+async def test_observations_without_a_request_are_not_counted(run: Program, things: Things) -> None:
+    """A project pays for what its providers were asked, not for resources of a paused endpoint."""
+    await create(run, things, 2)
+    things.faults = [500]
+    observer = observer_of(run)
+    await observe_due(run, observer)
+    assert await observations_today(run) == 2
+    things.requests.clear()
+    await observe_due(run, observer)
+    assert things.requests == {} and states(await drift_of(run)) == {
+        "r0": "unknown",
+        "r1": "unknown",
+    }
+    assert await observations_today(run) == 2

@@ -366,6 +366,40 @@ async def test_a_wrong_report_is_refused(unobserved: Program, body: Json, place:
     assert place in str(response["error"])
 
 
+@pytest.mark.parametrize(
+    ("key", "place", "known"),
+    [
+        ("resource_type", "observations.0.resource_type", "type"),
+        ("tpye", "observations.0.tpye", "type"),
+        ("id", "observations.0.id", "physical_resource_id"),
+        ("physical_id", "observations.0.physical_id", "physical_resource_id"),
+        ("resource_id", "observations.0.resource_id", "physical_resource_id"),
+        ("physicalResourceId", "observations.0.physicalResourceId", "physical_resource_id"),
+        ("observation", "observation", "observations"),
+    ],
+)
+async def test_a_misspelt_key_of_a_report_is_answered_with_the_right_one(
+    unobserved: Program, key: str, place: str, known: str
+) -> None:
+    one = {"physical_resource_id": "x"}
+    inside = place.startswith("observations.")
+    body = {"observations": [one | {key: "y"}]} if inside else {"observations": [one], key: []}
+    status, response = await unobserved.call("POST", "/observations", body)
+    assert status == 400
+    (found,) = response["error"]["findings"]
+    assert (found["place"], found["reason"]) == (place, "is not a known key")
+    assert found["remedy"] == f'Did you mean "{known}"?'
+
+
+async def test_another_key_of_a_report_is_answered_with_those_of_its_place(
+    unobserved: Program,
+) -> None:
+    body = {"observations": [{"physical_resource_id": "x", "size": 1}]}
+    _, response = await unobserved.call("POST", "/observations", body)
+    (found,) = response["error"]["findings"]
+    assert found["remedy"] == "Known: physical_resource_id, type."
+
+
 async def test_long_ids_are_found_exactly(
     unobserved: Program, world: World, type_: WatchedThing
 ) -> None:

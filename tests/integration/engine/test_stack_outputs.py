@@ -187,6 +187,12 @@ class TestErrors:
             run, "PUT", "net", "", {"template": headgate({"a": thing(READ)})}
         )
         assert status == 400 and "A stack cannot read its own outputs" in error["message"]
+        for path in ("/stacks", "/stacks/preview"):
+            created = {"stack_name": "new", "template": headgate({
+                "a": thing({"stack_output": ["new", "size"]})})}  # fmt: skip
+            status, response = await run.call("POST", path, created)
+            assert status == 400, response
+            assert "A stack cannot read its own outputs" in response["error"]["message"]
 
 
 class TestDependencies:

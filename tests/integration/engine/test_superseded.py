@@ -202,7 +202,7 @@ ENDS: dict[str, tuple[Callable[[Bench], Awaitable[Any]], str]] = {
     ),
     "stopped": (
         lambda bench: bench.engine.stacks.stop(PROJECT, bench.stack, principal_of_name("ann")),
-        "Stopped: by ann; update the stack to resume",
+        "Stopped: by ann; update the stack to continue",
     ),
 }
 

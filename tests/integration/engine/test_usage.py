@@ -128,6 +128,57 @@ async def test_everything_is_counted_on_its_day(run: Program, world: World) -> N
     assert without_times(theirs) == NOTHING | {"operations": 1}
 
 
+async def test_metrics_export_the_usage_of_the_day(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all projects, without their names."""
+    monkeypatch.setattr("hub.metrics.FRESH", 0)
+    monkeypatch.setattr("hub.metrics.USAGE_FRESH", 0)
+    other = Program(run.session, run.url, "other")
+    kinds = ("repairs", "hook_seconds", "resource_hours")
+
+    async def exported() -> dict[str, float]:
+        async with run.session.get(f"{run.url}/metrics") as response:
+            lines = (await response.text()).splitlines()
+        found = dict(one.split(" ") for one in lines if one.startswith("headgate_usage_"))
+        return {kind: float(found[f"headgate_usage_{kind}"]) for kind in kinds}
+
+    assert await exported() == dict.fromkeys(kinds, 0)
+    hooks = [
+        {"at": "a", "on": ["pre-create"]},
+        {"at": "b", "on": ["pre-create"], "mode": "notify"},
+    ]
+    environment = {"convergence": REPAIR, "hooks": hooks}
+    for project in (run, other):
+        await project.create("s", {"a": thing(), "b": thing()}, environment=environment)
+        (waiting,) = await project.waiting_hooks("s")
+        await run.database.pool.execute(
+            "update hook set opened_at = opened_at - interval '90s' where id = $1", waiting["id"]
+        )
+        await project.signal(waiting)
+        assert await project.until_ended("s") == "CREATE_COMPLETE"
+    # A hook that waits, and one of yesterday, do not count.
+    await other.create("t", {"a": thing()}, environment={"hooks": hooks[:1]})
+    await other.waiting_hooks("t")
+    await observe(run)
+    gone = next(key for key in world.things if key.startswith("b-"))
+    del world.things[gone]
+    for _ in range(2):
+        await observe(run)
+        for project in (run, other):
+            assert await project.until_ended("s") in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    await roll_up(run)
+    notify = "update hook set opened_at = opened_at - interval '1h' where mode = 'notify'"
+    await run.database.pool.execute(notify)
+    found = await exported()
+    days = [*await usage(run), *await usage(other)]
+    assert len(days) == 2
+    assert found == {kind: sum(day[kind] for day in days) for kind in kinds}
+    assert found["repairs"] == 1 and found["hook_seconds"] >= 180 and found["resource_hours"] == 4
+    await move_to_yesterday(run)
+    assert await exported() == dict.fromkeys(kinds, 0)
+
+
 async def test_a_finished_day_is_rolled_up_and_stays_the_same(run: Program, world: World) -> None:
     await create(run, "s", {"a": thing()}, convergence=REPAIR)
     await observe(run)

@@ -44,6 +44,7 @@ async def test_instances_are_updated_with_their_launch_configuration(running: Pr
     (wrong,) = refused["error"]["findings"]
     assert wrong["place"] == "Resources.g.Properties.LaunchConfigurationName"
     assert "(AWS::EC2::Instance) of its members" in wrong["reason"]
+    assert wrong["remedy"].startswith("No OpenStack is configured.")
     assert "resource_registry" in wrong["remedy"]
 
     more = {"environment": PLUGIN_TYPE, "files": {"instance.yaml": INSTANCE}}

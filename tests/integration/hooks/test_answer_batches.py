@@ -13,7 +13,13 @@ import pytest
 from engine.errors import Unavailable
 from engine.principal import principal_of_name
 from engine.service import Answer
-from engine.service.hooks.answer_batches import BATCH, AnswerBatches, PendingAnswer, next_batch
+from engine.service.hooks.answer_batches import (
+    BATCH,
+    AnswerBatch,
+    AnswerBatches,
+    PendingAnswer,
+    next_batch,
+)
 from engine.store import connection
 from engine.store.connection import SET_SESSION, Connection, connect
 from engine.store.records import HookRecord
@@ -87,6 +93,7 @@ async def until_queue(run: Program, observer: Connection) -> None:
 async def test_concurrent_answers_use_one_connection_and_one_transaction(
     run: Program, database_url: str
 ) -> None:
+    """The one that waits for the stack's lock also decides those that arrive meanwhile."""
     hooks = await waiting(run)
     async with locked_stack(database_url) as observer:
         first = asyncio.create_task(run.signal(hooks[0]))
@@ -103,7 +110,7 @@ async def test_concurrent_answers_use_one_connection_and_one_transaction(
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     conn = await connect(database_url)
     try:
-        assert await conn.fetchval(TRANSACTIONS) == 2
+        assert await conn.fetchval(TRANSACTIONS) == 1
     finally:
         await conn.close()
 
@@ -185,7 +192,7 @@ async def test_an_answer_that_raises_fails_alone(
     assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
-async def stays_locked(batch: Sequence[PendingAnswer]) -> Sequence[HookRecord | Exception]:
+async def stays_locked(batch: AnswerBatch) -> Sequence[HookRecord | Exception]:
     raise Unavailable("a stack is locked")
 
 
@@ -195,8 +202,8 @@ async def test_a_batch_for_which_the_database_is_unavailable_is_not_split() -> N
     """
     sizes: list[int] = []
 
-    async def decide(batch: Sequence[PendingAnswer]) -> Sequence[HookRecord | Exception]:
-        sizes.append(len(batch))
+    async def decide(batch: AnswerBatch) -> Sequence[HookRecord | Exception]:
+        sizes.append(len(batch.answers))
         raise Unavailable("the stack is locked")
 
     batches = AnswerBatches(decide, stays_locked)
@@ -229,18 +236,45 @@ async def test_an_answer_of_a_disconnected_client_counts(run: Program, database_
 
 async def test_a_batch_has_one_answer_per_hook_and_an_answer_for_a_tree_is_alone() -> None:
     stack, a, b = uuid4(), uuid4(), uuid4()
-
-    def pending(hook_id: UUID, tree: bool = False) -> PendingAnswer:
-        answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
-        return PendingAnswer(stack, hook_id, answer, "p", tree, None)
-
-    queue = deque([pending(a), pending(b), pending(a), pending(b, True), pending(a), pending(b)])
+    queue = deque(
+        pending_answer(stack, hook, tree)
+        for hook, tree in ((a, False), (b, False), (a, False), (b, True), (a, False), (b, False))
+    )
     sizes = []
     while queue:
         sizes.append(len(next_batch(queue)))
     assert sizes == [2, 1, 1, 2]
-    many = deque(pending(uuid4()) for _ in range(BATCH + 1))
+    many = deque(pending_answer(stack) for _ in range(BATCH + 1))
     assert [len(next_batch(many)), len(next_batch(many))] == [BATCH, 1]
+
+
+async def test_a_batch_takes_the_answers_that_have_arrived_at_its_stacks() -> None:
+    """Not a second answer to a hook, nor one after an answer for a tree; the others keep their
+    order."""
+    stack, other, hook = uuid4(), uuid4(), uuid4()
+    queue = deque([
+        pending_answer(stack, hook), pending_answer(other), pending_answer(stack),
+        pending_answer(stack, hook), pending_answer(stack, tree=True), pending_answer(stack),
+    ])  # fmt: skip
+    arrived = list(queue)
+    batch = AnswerBatch([queue.popleft()], queue)
+    batch.add_arrived()
+    assert batch.answers == [arrived[0], arrived[2]]
+    assert list(queue) == [arrived[1], *arrived[3:]]
+
+
+async def test_a_batch_for_a_tree_and_a_full_one_take_no_more_answers() -> None:
+    stack = uuid4()
+    for first in ([pending_answer(stack, tree=True)], [pending_answer(stack)] * BATCH):
+        queue = deque([pending_answer(stack)])
+        batch = AnswerBatch(first, queue)
+        batch.add_arrived()
+        assert (batch.answers, len(queue)) == (first, 1)
+
+
+def pending_answer(stack: UUID, hook: UUID | None = None, tree: bool = False) -> PendingAnswer:
+    answer = Answer(Decision.CONTINUE, principal_of_name("ann"), AnswerChannel.API)
+    return PendingAnswer(stack, hook or uuid4(), answer, "p", tree, None)
 
 
 @asynccontextmanager

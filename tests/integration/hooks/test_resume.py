@@ -63,7 +63,7 @@ async def test_the_reason_names_the_stopped_resource_and_how_to_resume(run: Prog
     await stopped(run)
     stack = await run.stack("s")
     assert stack["stack_status_reason"] == (
-        "Stopped: b (no answer at pre-create before its deadline); update the stack to resume"
+        "Stopped: b (no answer at pre-create before its deadline); update the stack to continue"
     )
     last = (await run.events("s"))[-1]
     assert (last["resource_status"], last["resource_status_reason"][:8]) == (
@@ -72,7 +72,9 @@ async def test_the_reason_names_the_stopped_resource_and_how_to_resume(run: Prog
     _, listed = await run.call("GET", "/hooks?state=expired")
     status, response = await run.signal(listed["hooks"][0])
     assert (status, response["error"]["type"]) == (409, "StackStopped")
-    assert response["error"]["remedy"] == "The stack stopped there; update the stack to resume."
+    assert (
+        response["error"]["remedy"] == "The stack stopped there; its reason says how to continue."
+    )
 
 
 @pytest.mark.parametrize(

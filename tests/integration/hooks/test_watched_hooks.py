@@ -127,6 +127,26 @@ async def test_the_same_change_asks_once_and_its_end_asks_again(
     assert third["resource"]["renewed"]["times"] == 2
 
 
+async def test_a_reported_change_asks_again_at_once(run: Program, things: Things) -> None:
+    """Neither the interval of the hook has passed, nor has its first observation been made."""
+    first, object_id = await waiting(run, things)
+    observer = observer_of(run)
+    for size in (7, 8):
+        things.objects[object_id]["size"] = size
+        things.requests.clear()
+        body = {"observations": [{"physical_resource_id": object_id}]}
+        status, reported = await run.call("POST", "/observations", body)
+        assert (status, reported["resources"]) == (202, 1), reported
+        assert await observer.hook_watch.make_due() == 0  # the interval has not passed
+        assert await observer.observe_due() == 1
+        assert things.requests == {"list": 1}
+        (second,) = await run.waiting_hooks("s")
+        assert second["resource"]["renewed"]["previous"] == first["id"]
+        (difference,) = second["resource"]["drift"]["differences"]
+        assert difference["observed"] == size
+        first = second
+
+
 async def test_other_hooks_are_not_watched(run: Program, things: Things) -> None:
     rule = {"at": "a", "on": "pre-update"}
     first, object_id = await waiting(run, things, {"hooks": [rule]})

@@ -191,3 +191,31 @@ async def test_a_group_with_too_many_members_is_one_resource(running: Program) -
     environment = {"resource_registry": {"AWS::EC2::Instance": "OS::Heat::None"}}
     found = await preview_create(running, {"conf": conf, "g": group}, environment=environment)
     assert kinds(found) == {"conf": "added", "g": "added"}
+
+
+async def test_values_that_only_the_preview_knows_are_checked_and_converted(
+    running: Program,
+) -> None:
+    """They come from attributes, which an update reads from the recorded state."""
+    known: Json = {"get_attr": ["a", "output"]}
+    groups = {
+        "count": numbered(known),
+        "policies": numbered(1, removal_policies=known),
+        "smallest": scaled(2, "x", min_size=known),
+        "batches": scaled(1, "x", rolling_updates=known),
+        "chain": {"type": "OS::Heat::ResourceChain", "properties": {"resources": known}},
+    }
+    listed: dict[str, list[str]] = {}
+    for value in ("3", "x"):
+        first = {"a": resource(value)}
+        name = f"s-{value}"
+        await running.create(name, first)
+        assert await running.until_ended(name) == "CREATE_COMPLETE"
+        sent = {"template": template({**first, **groups})}
+        preview = await running.stack_request("PUT", name, "/preview?show_nested=True", sent)
+        paths = by_path(preview)
+        assert paths.keys() >= groups.keys()
+        listed[value] = sorted(path for path in paths if path.startswith(("count/", "smallest/")))
+    # As text, the number is converted as the operation does; other values make it fail.
+    assert [path.partition("/")[0] for path in listed["3"]] == ["count"] * 3 + ["smallest"] * 3
+    assert listed["x"] == []

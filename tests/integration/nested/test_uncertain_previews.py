@@ -2,9 +2,12 @@
 date decide."""
 
 import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from engine.service.requests import nested_stack
 from tests.integration.nested.test_dry_run import kinds
 from tests.integration.nested.test_group_previews import (
     by_path,
@@ -27,6 +30,12 @@ FILES = {"in.yaml": NESTED}
 @pytest.fixture
 def running(in_own_project: Program) -> Program:
     return in_own_project
+
+
+@pytest.fixture
+async def limited(database_url: str) -> AsyncIterator[Program]:
+    async with program(database_url, {"quotas.resources_per_stack": 40}) as run:
+        yield run
 
 
 def nested(value: Json) -> Json:
@@ -166,6 +175,108 @@ async def test_nested_stacks_whose_condition_is_not_known_yet_are_listed_up_to_t
     assert len([path for path in listed if path.startswith("z/")]) == 20
 
 
+def group(member: Json, count: Json = 2) -> Json:
+    properties = {"count": count, "resource_def": member}
+    return {"type": "OS::Heat::ResourceGroup", "properties": properties}
+
+
+CHAIN: Json = {"type": "OS::Heat::ResourceChain", "properties": {
+    "resources": ["OS::Heat::TestResource"],
+}}  # fmt: skip
+SINGLE = json.dumps({"heat_template_version": "2018-08-31", "resources": {"leaf": resource()}})
+LATE: Json = {"get_attr": ["a", "output"]}
+
+
+def with_condition(groups: Json) -> dict[str, str]:
+    """The file of a nested stack with groups whose condition is not known before `a` exists."""
+    whole = {name: {**one, "condition": HAS_EXTRA} for name, one in groups.items()}
+    written = {**json.loads(NESTED), "resources": {"one": resource(), **whole}}
+    return {"in.yaml": json.dumps(written), "single.yaml": SINGLE}
+
+
+async def test_members_of_groups_whose_condition_is_not_known_yet_are_listed(
+    running: Program,
+) -> None:
+    """Those that exist too, and inside of members; without those of unknown or wrong groups."""
+    groups = {
+        "g": group(resource()),
+        "scaled": scaled(1, "x"),
+        "chain": CHAIN,
+        "files": group({"type": "single.yaml"}, 1),
+        "groups": group(group(resource(), 1), 1),
+        "values": group(resource(PASSED), 1),
+        "counted": group(resource(), {"str_split": [",", PASSED, 0]}),
+        "wrong": group({"type": "Nope"}, 1),
+    }
+    files = with_condition(groups)
+    working = with_condition({"g": groups["g"], "groups": groups["groups"]})
+    await created(running, {"a": resource("x"), "old": nested("x")}, files=working)
+    wanted = {"a": resource("y"), "old": nested(LATE), "new": nested(LATE)}
+    hooks = [{"at": "new/g/1", "on": "pre-create"}, {"at": "new/groups/0/0", "on": "pre-create"}]
+    found = await preview_update(running, wanted, files=files, environment={"hooks": hooks})
+    listed = {path: one["certain"] for path, one in by_path(found).items() if path.count("/") > 1}
+    new = ["g/0", "g/1", "chain/0", "files/0", "files/0/leaf", "groups/0", "groups/0/0", "values/0"]
+    (member,) = [path for path in listed if path.startswith("new/scaled/")]
+    assert {path for path in listed if path.startswith("new/")} == {
+        member, *(f"new/{path}" for path in new)
+    }  # fmt: skip
+    assert not any(listed.values())
+    shown = kinds(found)
+    assert {shown[path] for path in listed if path.startswith("new/")} == {"added"}
+    old = ["old/g/0", "old/g/1", "old/groups/0", "old/groups/0/0"]
+    assert [shown[path] for path in old] == ["deleted"] * 4
+    assert {f"{one['path']}:{one['point']}": one["certain"] for one in found["stops"]} == {
+        "new/g/1:pre-create": False, "new/groups/0/0:pre-create": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("depth", [1, 2], ids=["groups", "groups-in-groups"])
+@pytest.mark.parametrize("count", [3, 12, 10**9])
+async def test_members_under_unknown_conditions_are_listed_up_to_the_limit(
+    limited: Program, depth: int, count: int
+) -> None:
+    """A file can own groups of itself under such conditions, at each depth."""
+    member: Json = nested(PASSED)
+    for _ in range(depth):
+        member = group(member, count if member["type"] == "in.yaml" else 1)
+    own = {**member, "condition": HAS_EXTRA}
+    inside = {
+        **json.loads(NESTED),
+        "resources": {"leaf": resource(), **{f"sub{number}": own for number in range(3)}},
+    }
+    wanted = {"a": resource("x"), "new": nested(LATE), "z": group(resource(), 20)}
+    found = await preview_create(limited, wanted, files={"in.yaml": json.dumps(inside)})
+    listed = by_path(found)
+    inner = [path for path in listed if path.startswith("new/sub") and path.count("/") > 1]
+    assert len(inner) <= 40
+    assert bool(inner) or count > 3  # the members alone are more than a stack may have
+    assert not any(listed[path]["certain"] for path in inner)
+    # What will be created is listed nevertheless.
+    assert len([path for path in listed if path.startswith("z/")]) == 20
+
+
+async def test_secrets_of_groups_whose_condition_is_not_known_yet_are_masked(
+    running: Program,
+) -> None:
+    secret = {"get_param": "secret"}
+    inside = {
+        **json.loads(NESTED),
+        "parameters": {
+            "value": {"type": "string"},
+            "secret": {"type": "string", "hidden": True, "default": "s3cr3t-word"},
+        },
+        "resources": {"g": {**group(resource(secret), 1), "condition": HAS_EXTRA}},
+    }
+    files = {"in.yaml": json.dumps(inside)}
+    await created(running, {"a": resource("x"), "old": nested("x")}, files=files)
+    inside["resources"]["g"] = {
+        **group(resource({"list_join": ["-", [secret, secret]]}), 1), "condition": HAS_EXTRA,
+    }  # fmt: skip
+    wanted = {"a": resource("y"), "old": nested(LATE), "new": nested(LATE)}
+    found = await preview_update(running, wanted, files={"in.yaml": json.dumps(inside)})
+    assert "new/g/0" in by_path(found) and "s3cr3t" not in json.dumps(found)
+
+
 async def test_a_replaced_nested_stack_that_others_use_stays(running: Program) -> None:
     user = resource({"get_resource": "t"})
     await created(running, {"t": nested("x"), "user": user}, files=FILES)
@@ -246,3 +357,35 @@ async def test_a_replaced_resource_without_an_id_is_listed_until_it_is_deleted(
         one["resource_name"] for one in events if one["resource_status"] == "DELETE_COMPLETE"
     }
     assert gone == ["a"] and "a" in deleted
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"type": "OS::Heat::RandomString", "properties": {"length": "51%index%"}},
+        {"type": "many.yaml"},
+    ],
+    ids=["wrong-members", "wrong-file"],
+)
+async def test_stacks_that_have_errors_count_towards_the_limit(
+    limited: Program, member: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cost as much as those that are listed."""
+    built: list[int] = []
+    define: Any = getattr(nested_stack, "define_stack")  # noqa: B009
+
+    def count(*args: Any, **options: Any) -> Any:
+        built.append(len(options["template"].resources))
+        return define(*args, **options)
+
+    monkeypatch.setattr(nested_stack, "define_stack", count)
+    groups = member["type"] != "many.yaml"
+    wrong = group(member, 15) if groups else member
+    broken = {**{f"r{number}": resource() for number in range(14)}, "no": {"type": "Nope"}}
+    files = {
+        **with_condition({f"g{number}": wrong for number in range(30)}),
+        "many.yaml": json.dumps({**json.loads(SINGLE), "resources": broken}),
+    }
+    found = await preview_create(limited, {"a": resource("x"), "new": nested(LATE)}, files=files)
+    assert not any(path.startswith("new/g") and path.count("/") > 1 for path in by_path(found))
+    assert [one for one in built if one == 15] == [15] * 2

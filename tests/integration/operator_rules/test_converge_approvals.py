@@ -203,7 +203,7 @@ async def stopped_converge(run: Program, world: World, state: str) -> None:
     assert await run.until_ended("s") == "UPDATE_STOPPED"
     assert "update" not in world.operations("brief")
     stack = await run.stack("s")
-    assert stack["stack_status_reason"].endswith("update the stack to resume")
+    assert stack["stack_status_reason"].endswith("update the stack to continue")
     assert await drift_of(run) == {"brief": state}
 
 
@@ -235,7 +235,7 @@ async def test_a_converge_that_stopped_is_repeated_by_another_converge(
     run: Program, world: World
 ) -> None:
     await stopped_converge(run, world, "changed")
-    code, text = await headgate(run, "stack", "converge", "s")
+    code, text = await headgate(run, "stack", "converge", "s", "--yes")
     assert code == 0, text
     (hook,) = await run.waiting_hooks("s")
     del world.observed["brief"]

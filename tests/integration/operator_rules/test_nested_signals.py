@@ -99,7 +99,7 @@ async def test_operator_rules_hold_a_scaling(
 
 #: Restores the schema of migration 0040.
 RESTORE_SCHEMA_40 = """
-alter table stack drop column parent_rules, drop column region;
+alter table stack drop column parent_rules, drop column region cascade;
 alter table traversal drop column excluded, drop column repairs_drift;
 drop table archive_queue;
 alter table archived_graph

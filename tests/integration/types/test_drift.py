@@ -303,6 +303,11 @@ async def test_the_command_line_shows_drift_with_its_plan_and_converges_a_part(
     shown = await run_command(run, "stack", "drift", "s")
     plan = await read_plan(run)
     assert "2 of 2 observed resources differ" in shown and "request" in shown
+    line = "2 resources have differed from the recorded state since"
+    for command in (("why", "s"), ("stack", "show", "s")):
+        text = " ".join((await run_command(run, *command)).split())
+        assert line in text and "(a, b), without a repair: the stack has no conv" in text, text
+        assert "To see the drift: headgate stack drift s" in text
     assert "Plan of a converge:" in shown and "s: 2 replaced" in shown, shown
     assert f"Plan: {plan['plan_digest']}" in shown
     assert json.loads(await run_command(run, "stack", "drift", "s", "-o", "json"))["plan"] == plan
@@ -316,7 +321,7 @@ async def test_the_command_line_shows_drift_with_its_plan_and_converges_a_part(
     assert "UPDATE_COMPLETE" in await run_command(run, *words, digest)
     now = await ids(run)
     assert now["a"] != physical["a"] and now["b"] == physical["b"]
-    await run_command(run, "stack", "converge", "s", "--except", "a", "--wait")
+    await run_command(run, "stack", "converge", "s", "--except", "a", "--yes", "--wait")
     assert sorted(things.objects) == sorted((await ids(run)).values())
 
 
@@ -343,7 +348,7 @@ async def test_a_converge_is_repeated_until_the_stack_is_as_it_should_be(
     physical = await created(run, {"a": thing(things), "b": thing(things)})
     things.objects[physical["a"]]["size"] = 7
     things.relapses = 2
-    done = await run_process(run, "stack", "converge", "s", "--rounds", "5", "--wait")
+    done = await run_process(run, "stack", "converge", "s", "--rounds", "5", "--yes", "--wait")
     assert done.returncode == 0 and "UPDATE_COMPLETE" in done.stdout, done.stderr
     assert "The stack still differs. Round 3 of 5 has started." in done.stderr
     assert "Round 4" not in done.stderr
@@ -356,7 +361,7 @@ async def test_a_repeated_converge_stops_at_its_limit(run: Program, things: Thin
     for name in "ab":
         things.objects[physical[name]]["size"] = 7
     things.relapses = 100
-    words = ("stack", "converge", "s", "--only", "a", "--rounds", "2", "--wait")
+    words = ("stack", "converge", "s", "--only", "a", "--rounds", "2", "--yes", "--wait")
     refused = await run_command(run, *words, code=1)
     assert "After round 2 of 2, 1 resource still differs: a (changed). Find out what" in refused
     assert things.requests["update"] == 2
@@ -364,7 +369,7 @@ async def test_a_repeated_converge_stops_at_its_limit(run: Program, things: Thin
     assert states(await observed(run)) == {"a": "changed", "b": "changed"}
     # What the converge does not include needs no round.
     things.relapses = 0
-    words = ("stack", "converge", "s", "--only", "b", "--rounds", "2", "--wait")
+    words = ("stack", "converge", "s", "--only", "b", "--rounds", "2", "--yes", "--wait")
     await run_command(run, *words)
     assert things.requests["update"] == 3 and things.objects[physical["b"]]["size"] == 1
     assert states(await observed(run)) == {"a": "changed"}
@@ -378,7 +383,7 @@ async def test_no_round_starts_while_a_hook_waits(run: Program, things: Things) 
     for name in "ab":
         things.objects[physical[name]]["size"] = 7
     things.relapses = 1
-    words = ("stack", "converge", "s", "--rounds", "3", "--until-waiting")
+    words = ("stack", "converge", "s", "--rounds", "3", "--yes", "--until-waiting")
     done = await run_process(run, *words)
     assert done.returncode == 5 and "Round" not in done.stderr, (done.stdout, done.stderr)
     (hook,) = await run.waiting_hooks("s")
@@ -407,6 +412,10 @@ async def stack_id(run: Program) -> str:
             '{"things": [], "next": "http://other.example.org/things"}',
             "list: the next page is on another server",
         ),
+        (
+            '{"things": [], "next": "/things"}',
+            "list: the next page is one that was read before",
+        ),
     ],
 )
 async def test_an_unusable_answer_is_unknown_and_never_missing(
@@ -427,6 +436,147 @@ async def test_an_unusable_answer_is_unknown_and_never_missing(
     await run.database.pool.execute("update provider_failure set until = now()")
     things.faults = []
     assert states(await observed(run)) == {}
+
+
+async def test_an_object_that_a_list_lacks_is_read_before_it_is_missing(
+    run: Program, things: Things
+) -> None:
+    physical = await created(run, {"a": thing(things), "b": thing(things)})
+    things.lists_nothing = True
+    del things.objects[physical["b"]]
+    things.requests.clear()
+    assert states(await observed(run)) == {"b": "missing"}
+    assert things.requests == {"list": 2, "read": 2}
+
+
+async def test_an_object_that_only_lists_show_is_missing_if_two_of_them_lack_it(
+    run: Program, things: Things
+) -> None:
+    await created(run, {"a": thing(things, read=None, ready=None)})
+    things.objects.clear()
+    things.requests.clear()
+    assert states(await observed(run)) == {"a": "missing"}
+    assert things.requests == {"list": 2}
+
+
+@pytest.mark.parametrize(("lacking", "reads"), [("size", 3), ("state", 4)])
+async def test_an_entry_of_a_list_that_lacks_a_value_is_read_by_itself(
+    run: Program, things: Things, lacking: str, reads: int
+) -> None:
+    physical = await created(run, {key: thing(things) for key in ("a", "b", "c", "d")})
+    things.listed_fields = {"id", "size", "state"} - {lacking}
+    things.objects[physical["b"]]["size"] = 9
+    del things.objects[physical["c"]]
+    things.objects[physical["d"]]["state"] = "broken"
+    things.requests.clear()
+    expected = {"b": "changed", "c": "missing", "d": "degraded"}
+    assert states(await observed(run)) == expected
+    # The one that the list does not have is looked for a second time.
+    assert things.requests == {"list": 2, "read": reads}
+
+
+@pytest.mark.parametrize("path", ["$.size", "$.state"])
+async def test_a_value_that_only_a_list_could_show_and_lacks_is_unknown(
+    run: Program, things: Things, path: str
+) -> None:
+    ready = {"path": "$.state", "values": ["ready"], "source": "list"}
+    physical = await created(run, {"a": thing(things, read=None, ready=ready)})
+    things.listed_fields = {"id", "size", "state"} - {path.removeprefix("$.")}
+    drift = await observed(run)
+    assert states(drift) == {"a": "unknown"}
+    assert f"the response has no value at {path}" in drift["resources"][0]["reason"]
+    assert drift["resources"][0]["differences"] == []
+    # The service works, so that its other resources are observed.
+    assert await run.database.pool.fetch("select from provider_failure") == []
+    things.requests.clear()
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await ids(run) == physical and set(things.requests) == {"list"}
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["by list", "alone"])
+async def test_an_object_whose_own_response_lacks_its_state_is_unknown(
+    run: Program, things: Things, listed: bool
+) -> None:
+    physical = await created(run, {"a": thing(things, listed=listed)})
+    del things.objects[physical["a"]]["state"]
+    drift = await observed(run)
+    assert states(drift) == {"a": "unknown"}
+    assert "the response has no value at $.state" in drift["resources"][0]["reason"]
+    assert await run.database.pool.fetch("select from provider_failure") == []
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["by list", "alone"])
+async def test_a_value_that_was_removed_at_the_service_differs_and_is_set_again(
+    run: Program, things: Things, listed: bool
+) -> None:
+    physical = await created(run, {"a": thing(things, listed=listed)})
+    del things.objects[physical["a"]]["size"]
+    drift = await observed(run)
+    assert states(drift) == {"a": "changed"}
+    (found,) = drift["resources"]
+    assert found["differences"] == [{"path": "$.size", "desired": 1, "observed": None}]
+    assert found["reason"] == "the response has no value at $.size"
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert things.objects[physical["a"]]["size"] == 1 and await ids(run) == physical
+    assert states(await observed(run)) == {}
+
+
+async def test_removed_values_are_shown_beside_others_that_differ(
+    run: Program, things: Things
+) -> None:
+    """Also if the list has all of the others: then the object is read by itself."""
+    compare = {"$.size": 1, "$.color": "red", "$.nothing": None}
+    one = thing(things, compare=compare)
+    one["properties"]["create"]["body"]["color"] = "red"
+    physical = await created(run, {"a": one})
+    assert states(await observed(run)) == {}
+    things.objects[physical["a"]] |= {"size": 9, "nothing": 1}
+    del things.objects[physical["a"]]["color"]
+    (found,) = (await observed(run))["resources"]
+    seen = {one["path"]: one["observed"] for one in found["differences"]}
+    assert seen == {"$.size": 9, "$.color": None, "$.nothing": 1}
+    # Null and no value are the same, also for a check.
+    things.objects[physical["a"]] |= {"size": 1, "nothing": None, "color": "red"}
+    assert states(await observed(run)) == {}
+    for nothing in ({"nothing": None}, {}):
+        things.objects[physical["a"]].pop("nothing", None)
+        things.objects[physical["a"]] |= nothing
+        await run.act("s", "check")
+        assert await run.until_ended("s") == "CHECK_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "[]", "{}", "null", "7", "<html>", '{"error": "later"}', '{"id": "other", "state": "ready"}',
+     '{"state": "ready"}', '{"items": []}', '[{"id": "t1", "state": "ready"}]'],
+)  # fmt: skip
+async def test_an_answer_that_is_not_the_object_never_shows_a_removed_value(
+    run: Program, things: Things, answer: str
+) -> None:
+    physical = await created(run, {"a": thing(things, listed=False)})
+    things.faults = [answer]
+    assert states(await observed(run)) == {"a": "unknown"}
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await ids(run) == physical and things.requests["update"] == 0
+
+
+async def test_a_removed_secret_is_masked(run: Program, things: Things) -> None:
+    one = thing(things, compare={"$.size": {"get_param": "size"}})
+    one["properties"]["create"]["body"] = {"size": {"get_param": "size"}}
+    parameters = {"size": {"type": "string", "default": "geheim", "hidden": True}}
+    body = {
+        "heat_template_version": "2018-08-31", "parameters": parameters, "resources": {"a": one},
+    }  # fmt: skip
+    await run.call("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    (physical,) = (await ids(run)).values()
+    del things.objects[physical]["size"]
+    (found,) = (await observed(run))["resources"]
+    assert found["state"] == "changed"
+    assert found["differences"] == [{"path": "$.size", "desired": "******", "observed": "******"}]
 
 
 async def test_an_object_that_moves_between_pages_is_not_missing(

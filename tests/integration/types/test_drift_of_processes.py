@@ -20,7 +20,7 @@ from tests.support.changes import observed
 from tests.support.forks import is_running
 from tests.support.http_things import HTTP_SETTINGS
 from tests.support.http_things import thing as http_thing
-from tests.support.program import Json, Program, eventually, program
+from tests.support.program import Json, Program, eventually, program, template
 from tests.support.thing_process import ThingProcess, thing_process
 
 SERVICE = Path(__file__).parents[3] / "examples" / "web-service"
@@ -99,6 +99,71 @@ async def test_deleted_changed_and_recreated_objects_are_found_and_repaired(
     assert set(service.objects) == {*after.values(), "other"}
     assert {one["size"] for one in service.objects.values()} == {1}
     assert await drift_of(run) == {}
+
+
+REPAIR: Json = {"observe": {"every": "1h"}, "on_drift": "repair"}
+
+
+async def put(run: Program, resources: Json, **environment: Json) -> None:
+    policy = {"convergence": REPAIR}
+    await run.update("s", "PUT", template=template(resources), environment=policy | environment)
+
+
+async def missing(run: Program) -> bool:
+    return {name: state for name, (state, _) in (await drift_of(run)).items()} == {"a": "missing"}
+
+
+async def test_an_object_that_is_deleted_during_an_update_and_its_stop_is_repaired_afterwards(
+    run: Program, service: ThingProcess
+) -> None:
+    before = await created(run, {"a": thing(service), "b": thing(service, 1)}, policy=REPAIR)
+    with service.changing() as state:  # updates end when their objects are ready
+        state["objects"][before["b"]]["state"] = "building"
+    await put(run, {"a": thing(service), "b": thing(service, 2)})
+    await run.until_parked("s", 1)
+    with service.changing() as state:
+        del state["objects"][before["a"]]
+    assert await missing(run)
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_IN_PROGRESS"
+    await run.act("s", "stop")
+    assert await run.until_ended("s") == "UPDATE_STOPPED"
+    assert await missing(run)
+    # No repair starts from a change that is not complete.
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_STOPPED"
+    assert set(service.objects) == {before["b"]}
+    with service.changing() as state:
+        state["objects"][before["b"]]["state"] = "ready"
+    await put(run, {"a": thing(service), "b": thing(service, 2)})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    await until_repaired(run, service)
+
+
+async def test_an_object_that_is_deleted_while_a_hook_waits_is_repaired_after_the_change(
+    run: Program, service: ThingProcess
+) -> None:
+    before = await created(run, {"a": thing(service), "b": thing(service)}, policy=REPAIR)
+    hooks = {"resources": {"b": {"hooks": "pre-update"}}}
+    await put(run, {"a": thing(service), "b": thing(service, 2)}, resource_registry=hooks)
+    (hook,) = await run.waiting_hooks("s")
+    with service.changing() as state:
+        del state["objects"][before["a"]]
+    assert await missing(run)
+    assert [one["id"] for one in await run.waiting_hooks("s")] == [hook["id"]]
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_IN_PROGRESS"
+    assert (await run.signal(hook))[0] == 200
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    await until_repaired(run, service)
+    assert sorted(one["size"] for one in service.objects.values()) == [1, 2]
+
+
+async def until_repaired(run: Program, service: ThingProcess) -> None:
+    """The next observation starts the repair."""
+
+    async def repaired() -> bool:
+        return await drift_of(run) == {} and (await ids(run))["a"] in service.objects
+
+    await eventually(repaired)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
 
 
 async def test_a_refused_connection_is_unknown_until_the_service_is_back(

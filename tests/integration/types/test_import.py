@@ -119,6 +119,24 @@ async def test_a_stack_takes_over_what_exists_without_changing_it(
     assert things.objects.keys() == {"bad"}
 
 
+async def test_an_imported_text_is_no_placeholder(run: Program, things: Things) -> None:
+    things.objects["t1"]["size"] = text = "${id} and $${key}"
+    properties = given(things)
+    found = await read(run, {"type": "Headgate::HTTP", "id": "t1", "properties": properties})
+    template = yaml.safe_load(found["template"])
+    (resource,) = template["resources"].values()
+    assert resource["properties"]["compare"] == {"$.size": "$${id} and $$${key}"}
+    body = {"stack_name": "s", "template": found["template"]}
+    status, stack = await run.call("POST", "/stacks", body)
+    assert status == 201, stack
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    for request in ("create", "update"):
+        resource["properties"][request]["body"]["color"] = "red"
+    await run.stack_request("PUT", "s", "", {"template": yaml.safe_dump(template)})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
+    assert (things.objects["t1"]["size"], things.objects["t1"]["color"]) == (text, "red")
+
+
 async def test_a_plan_that_would_change_something_is_refused_with_the_property(
     run: Program, things: Things, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ ABOUT = {
 }  # fmt: skip
 
 
-def document(*, webhooks: bool = True) -> figures.Json:
+def document(*, webhooks: bool = True, scale: bool = False) -> figures.Json:
     found = Figures()
     for engines, engine, postgres in ((1, 200, 400), (8, 400, 800)):
         found.add(
@@ -25,6 +25,14 @@ def document(*, webhooks: bool = True) -> figures.Json:
         found.add("capacity", "PostgreSQL, idle", engines, core=1.6)
     if webhooks:
         found.add("deliver", "webhook", 19_200, server_cpu=625, postgres_cpu=50)
+    if scale:
+        for size in (10_000, 1_000_000):
+            found.add(
+                "million-tree", "create", size,
+                rate=2_000, bytes=4_000, server_cpu=250, postgres_cpu=400, memory=90, load=3,
+            )  # fmt: skip
+            found.add("million-tree", "show", size, median=2, server_cpu=900, postgres_cpu=300)
+            found.add("million-tree", "start", size, seconds=1.5)
     return figures.document(found, ABOUT)
 
 
@@ -53,3 +61,15 @@ def test_each_number_of_engines_has_a_row() -> None:
     assert [row.split(" | ")[0] for row in rows] == [f"| {number:,}" for number in ENGINES]
     # A thousand engines on one database with 16 cores wait for it; on 64 databases, they do not.
     assert "database (" in rows[-1].split(" | ")[1] and "database" not in rows[0].split(" | ")[3]
+
+
+def test_each_size_of_the_largest_installations_has_a_row() -> None:
+    lines = tables(document(scale=True)).splitlines()
+    for size in ("10,000", "1,000,000"):
+        costs = f"| a tree: create | {size} | 2,000/s | 250 | 400 | 2,500/s | 4,000 | 90.0 MB |"
+        assert costs in lines
+        assert f"| a tree: show | {size} | 2.00 ms | 900 | 300 |" in lines
+        assert f"| a tree: start | {size} | 1.50 s | | |" in lines
+    # The load is that of each part.
+    assert sum("load 3.00 to 3.00" in line for line in lines) == 1
+    assert not any("a tree" in line for line in tables(document()).splitlines())

@@ -218,7 +218,7 @@ def test_an_answer_at_the_deadline_is_refused(decision: Decision, late: timedelt
 @pytest.mark.parametrize(
     ("on_timeout", "code", "message"),
     [
-        (OnTimeout.STOP, "StackStopped", "update the stack"),
+        (OnTimeout.STOP, "StackStopped", "its reason says how to continue"),
         (OnTimeout.CONTINUE, "HookExpired", "continue"),
         (OnTimeout.REJECT, "HookExpired", "reject"),
     ],

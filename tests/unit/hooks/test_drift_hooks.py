@@ -212,9 +212,17 @@ def test_repair_adopt_ignore_and_reject_are_answers() -> None:
 
 @pytest.mark.parametrize("state", ObservedState)
 def test_only_changed_values_can_be_adopted(state: ObservedState) -> None:
-    refusal = adoption_refusal(state)
+    refusal = adoption_refusal(state, [{"path": "size", "desired": 1, "observed": 2}])
     assert (refusal is None) == (state is ObservedState.CHANGED)
     assert refusal is None or all(refusal)
+
+
+def test_a_value_that_does_not_exist_cannot_be_adopted() -> None:
+    found = [{"path": f"p{number}", "desired": 1, "observed": None} for number in range(6)]
+    found.append({"path": "size", "desired": 1, "observed": 2})
+    refusal = adoption_refusal(ObservedState.CHANGED, found)
+    assert refusal is not None
+    assert refusal[0] == "the object has no value at p0, p1, p2, p3, p4 and others"
 
 
 @pytest.mark.parametrize("decision", [Decision.CONTINUE, Decision.ADOPT])

@@ -185,3 +185,20 @@ resources:
     defined(outer(READS), files={"inner.yaml": inner})
     (found,) = faults(outer("bad"), files={"inner.yaml": inner})
     assert found.reason == "precondition failed: not bad"
+
+
+@pytest.mark.parametrize("kind", ["preconditions", "postconditions"])
+def test_faults_of_messages_are_found_while_the_condition_holds(kind: str) -> None:
+    (fault,) = faults(template(**{kind: one("yes", "need ${kye}")}))
+    assert fault.place == f"resources.a.{kind}[0].message" and '"key"?' in fault.remedy
+    (fault,) = faults(template(**{kind: one({"equals": [READS, 1]}, {"list_join": [1]})}))
+    assert fault.place == f"resources.a.{kind}[0].message.list_join"
+    found = defined(with_output(**{kind: one("yes", "need ${kye}")}))
+    assert [one.place for one in found.warnings] == [f"outputs.o.{kind}[0].message"]
+
+
+def test_a_message_adds_neither_a_dependency_nor_a_secret() -> None:
+    found = defined(template(preconditions=one({"equals": [READS, 1]}, "not ${key}")))
+    assertions = found.resources["a"].assertions
+    assert assertions is not None and not assertions.secret
+    assert [one.message for one in assertions.preconditions] == ["not ******"]

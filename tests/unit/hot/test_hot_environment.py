@@ -35,6 +35,16 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
             "resource_registry.A::*",
             "be mapped to a template",
         ),
+        (
+            {"resource_registry": {"resources": {"a": {"label": 5}}}},
+            "resource_registry.resources.a.label",
+            "must be a label",
+        ),
+        (
+            {"resource_registry": {"resources": {"a": {"b": {"label": "eu"}}}}},
+            "resource_registry.resources.a.b.label",
+            '"eu" is not a label: it has no =.',
+        ),
         ({"resource_registry": {"A": "B::*"}}, "resource_registry.A", "only at the end"),
         (
             {"resource_registry": {"resources": {"a": {"b": {"A": 5}}}}},

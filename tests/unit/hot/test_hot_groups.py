@@ -119,3 +119,13 @@ def test_findings_of_deployments_are_at_their_property_for_every_name_of_a_serve
     )
     places = [one.inner_place or one.place for one in found if "config" in one.reason]
     assert places == ["resources.g.properties.config"]
+
+
+@pytest.mark.parametrize("key", ["lifecycle", "preconditions", "for_each"])
+def test_keys_of_the_own_version_are_for_nested_templates_in_members(key: str) -> None:
+    group = AutoScalingGroup().schema
+    member = thing() | {key: []}
+    body = {"type": group.name, "properties": {"min_size": 1, "max_size": 2, "resource": member}}
+    written: Json = {"heat_template_version": "2026-12-01", "resources": {"g": body}}
+    (found,) = faults(written, types=TYPES | {group.name: group})
+    assert key in found.reason and found.remedy.startswith("Write it in a nested template")

@@ -110,6 +110,51 @@ def test_resources_with_keys_are_moved_and_imported_by_their_whole_name() -> Non
     assert "for_each" in fault.reason
 
 
+KEYED: Json = thing() | {"for_each": {"get_param": "keys"}}
+
+
+def keyed(**sections: Json) -> Json:
+    keys = {"type": "comma_delimited_list", "default": "east,west"}
+    return template(resources={"web": KEYED, "off": KEYED | {"condition": False}}, **sections) | {
+        "parameters": {"keys": keys}
+    }
+
+
+@pytest.mark.parametrize("section", ["moved", "import"])
+@pytest.mark.parametrize(
+    ("name", "reason", "remedy"),
+    [
+        ('web["wst"]', 'of "web" has no such key', """Did you mean "web["west"]"?"""),
+        ('off["wst"]', 'of "off" has no such key', """Did you mean "off["west"]"?"""),
+        ('web["${k}"]', "not replaced in names", """with its whole name: 'web["KEY"]'."""),
+        ("${web}", "not replaced in names", "with its whole name: NAME."),
+    ],
+)
+def test_a_name_that_no_resource_has_is_refused(
+    section: str, name: str, reason: str, remedy: str
+) -> None:
+    entry = {"from": "gone", "to": name} if section == "moved" else {"resource": name, "id": "x"}
+    (fault,) = faults(keyed(**{section: [entry]}))
+    assert fault.place == f"{section}[0].{'to' if section == 'moved' else 'resource'}"
+    assert reason in fault.reason and remedy in fault.remedy
+
+
+def test_former_names_and_links_of_chains_have_no_references() -> None:
+    chain = [{"from": "a${k}", "to": 'b["${k}"]'}, {"from": 'b["${k}"]', "to": 'web["east"]'}]
+    found = faults(keyed(moved=chain))
+    places = sorted(one.place for one in found)
+    assert places == ["moved[0].from", "moved[0].to", "moved[1].from"]
+    assert {"are not replaced in names of resources" in one.reason for one in found} == {True}
+
+
+def test_keys_that_are_switched_off_or_unknown_are_not_reported() -> None:
+    entries: Json = {"moved": [{"from": "gone", "to": 'off["west"]'}],
+                     "import": [{"resource": 'off["east"]', "id": "x"}]}  # fmt: skip
+    assert (defined(keyed(**entries)).moved, defined(keyed(**entries)).imported) == ((), {})
+    late = keyed(moved=[{"from": "gone", "to": 'web["other"]'}])
+    assert defined(late, unknown=frozenset({"keys"})).moved == ()
+
+
 def test_an_external_resource_is_not_imported() -> None:
     written = template(**{"import": [{"resource": "c", "id": "x"}]})
     written["resources"]["c"]["external_id"] = "y"

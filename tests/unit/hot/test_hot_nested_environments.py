@@ -3,6 +3,7 @@
 import pytest
 
 from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.nested.template_type import settings_inside
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, thing
 from tests.unit.hot.nested_support import (
@@ -46,6 +47,27 @@ def test_in_a_users_provider_template_the_operators_mapping_applies() -> None:
     found = stack({"a": thing()}, PROVIDER, REGISTRY, operator=operator, nesting=nesting)
     inside = found.nested["a"].nested["x"]
     assert (inside.kind.file, inside.nested) == ("of.yaml", {})
+
+
+@pytest.mark.parametrize(
+    ("resources", "inside"),
+    [
+        ({"web": {"label": "a=b"}}, {"*": {"label": "a=b"}}),
+        ({"w*": {"label": "a=b"}, "web": {"x": {"hooks": []}}},
+         {"*": {"label": "a=b"}, "x": {"hooks": []}}),
+        ({"web": {"label": "a=b", "x": {"label": ""}, "*": {"hooks": []}}},
+         {"*": {"label": "a=b", "hooks": []}, "x": {"label": ""}}),
+        ({"web": {"label": "a=b", "*": {"label": "c=d"}}}, {"*": {"label": "c=d"}}),
+        ({"w*": {"label": "a=b"}, "web": {"label": None}}, {}),
+        ({"db": {"label": "a=b"}}, {}),
+        # A resource of the nested stack has this name.
+        ({"web": {"label": {"hooks": []}}}, {"label": {"hooks": []}}),
+    ],
+)  # fmt: skip
+def test_a_nested_stack_inherits_the_label_of_its_resource(resources: Json, inside: Json) -> None:
+    found = settings_inside({"resource_registry": {"resources": resources}}, "web")
+    assert found.resources == inside
+    assert not inside or [*found.resources] == [*inside]
 
 
 def test_the_environment_of_a_nested_stack() -> None:

@@ -91,7 +91,7 @@ def test_a_default_is_checked() -> None:
     ("schema", "reason"),
     [
         ([], "The schema must be a map."),
-        ({"type": "objekt"}, "This is not a valid JSON schema"),
+        ({"type": "objekt"}, '"objekt" is not a type of JSON schemas'),
         ({"pattern": "("}, "regular expression"),
         ({"$ref": "https://example.com/x"}, "only references such as"),
         ({"$defs": {"a": {"$ref": "#/$defs/a"}}}, "refers to itself"),
@@ -101,8 +101,8 @@ def test_a_default_is_checked() -> None:
 )
 def test_wrong_schemas_are_refused_at_their_place(schema: Json, reason: str) -> None:
     (found,) = faults(template(schema), **given({}))
-    assert found.place == "parameters.mail.schema" and reason in found.reason
-    assert found.remedy == "Write a JSON schema; see json-schema.org."
+    assert found.place.startswith("parameters.mail.schema") and reason in found.reason
+    assert found.remedy in ("Write a JSON schema; see json-schema.org.", 'Did you mean "object"?')
 
 
 def test_other_types_have_no_schema() -> None:
@@ -179,3 +179,21 @@ def test_many_regular_expressions_in_schemas_are_refused() -> None:
 def test_the_message_of_a_violation_is_short() -> None:
     (found,) = faults(template(), **given({"host": "A" * 2_000}))
     assert found.reason.endswith("...") and len(found.reason) < 400
+
+
+@pytest.mark.parametrize(
+    ("schema", "at", "remedy"),
+    [
+        ({"type": "obect"}, ".type", 'Did you mean "object"?'),
+        ({"properties": {"a": {"type": "strng"}}}, ".properties.a.type", '"string"?'),
+        ({"items": {"type": ["string", "nul"]}}, ".items.type", '"null"?'),
+        ({"anyOf": [{"type": 5}]}, ".anyOf[0].type", "Types: object, array"),
+        ({"properties": {"type": 5}}, ".properties.type", "json-schema.org"),
+        ({"type": ["string", "string"]}, ".type", "json-schema.org"),
+        ({"required": "a"}, ".required", "json-schema.org"),
+    ],
+)
+def test_a_fault_of_a_schema_has_its_path(schema: Json, at: str, remedy: str) -> None:
+    (found,) = faults(template(schema))
+    assert found.place == f"parameters.mail.schema{at}" and remedy in found.remedy
+    assert at == ".type" or "anyOf" not in found.reason

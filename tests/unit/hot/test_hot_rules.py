@@ -203,3 +203,76 @@ def test_a_message_has_a_maximum_length() -> None:
     assert wrong([{"assert": False, "message": "m" * 1000}]).code == "ConditionFailed"
     found, *_ = faults(template([{"assert": True, "message": "m" * 1001}]))
     assert found.place == "rules[0].message"
+
+
+@pytest.mark.parametrize(
+    ("sections", "place", "remedy"),
+    [
+        ({"conditions": {"c": {"equals": ["${tier}", "test"]}}}, "conditions.c.equals[0]",
+         'Write {get_param: tier}; for the text "${" itself, write "$${".'),
+        ({"conditions": {"c": "${tier}"}}, "conditions.c", "{get_param: tier}"),
+        ({"resources": {"a": thing() | {"condition": "${tier}"}}}, "resources.a.condition",
+         "{get_param: tier}"),
+        ({"resources": {"a": thing() | {"condition": {"not": {"equals": ["x${zones.0}", 1]}}}}},
+         "resources.a.condition.not.equals[0]", "Write {get_param: [zones, 0]}."),
+        ({"resources": {"a": thing() | {"for_each": ["k"], "condition": "${each.key}"}}},
+         'resources.a["k"].condition', "the same for all resources of a for_each"),
+        ({"resources": {"a": thing(value={"if": [{"equals": ["${tier}", 1]}, 1, 2]})}},
+         "resources.a.properties.value.if", "{get_param: tier}"),
+        ({"outputs": {"o": {"value": 1, "condition": "${tier}"}}}, "outputs.o.condition",
+         "{get_param: tier}"),
+    ],
+)  # fmt: skip
+def test_references_in_conditions_are_refused(sections: Json, place: str, remedy: str) -> None:
+    found = wrong([], **sections)
+    assert found.place == place
+    assert found.reason == "References are not replaced in conditions."
+    assert remedy in found.remedy
+
+
+def test_conditions_of_heat_and_escaped_texts_are_compared_as_they_are() -> None:
+    def exists(text: str, version: str) -> bool:
+        condition = {"equals": [text, {"get_param": "tier"}]}
+        written = template([], resources={"a": thing() | {"condition": condition}})
+        del written["rules"]
+        written |= {"heat_template_version": version}
+        return "a" in defined(written, parameters={"tier": "${x}"}).resources
+
+    assert exists("${x}", "2021-04-16")
+    assert exists("$${x}", "2026-12-01") and not exists("$${y}", "2026-12-01")
+
+
+@pytest.mark.parametrize("condition", ["${on}", {"not": {"not": "${on}"}}])
+def test_a_reference_alone_is_a_condition_of_a_rule(condition: Json) -> None:
+    parameters = PARAMETERS | {"on": {"type": "boolean", "default": True}}
+    rules = [{"assert": condition, "message": "off"}]
+    checked(rules, parameters=parameters)
+    assert wrong(rules, {"on": False}, parameters=parameters).reason == "rule failed: off"
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_the_message_of_a_rule_is_checked_also_while_the_rule_holds(holds: bool) -> None:
+    found = faults(template([{"assert": holds, "message": "need ${teir} in ${zones.7}"}]))
+    assert found[0].place == "rules[0].message" and '"${teir}" names neither' in found[0].reason
+    assert "******" not in "".join(one.reason for one in found)
+
+
+def test_a_misspelt_key_of_a_rule_is_answered_with_the_right_one() -> None:
+    found = wrong([{"asert": True, "message": "x"}])
+    assert (found.place, found.remedy) == ("rules[0].asert", 'Did you mean "assert"?')
+    both = faults(template([{"when": True, "msg": "x"}]))
+    assert [one.place for one in both] == ["rules[0].msg", "rules[0]"]
+
+
+def test_references_in_conditions_of_hooks_are_refused() -> None:
+    rule = {"on": ["pre-create"], "when": {"not": [{"equals": ["${tier}", "x"]}]}}
+    sections: Json = {
+        "resources": {"a": thing() | {"hooks": rule}},
+        "hooks": [rule | {"at": "a"}, rule | {"at": "a", "when": {"equals": ["$${tier}", "x"]}}],
+    }
+    found = faults(template([], **sections))
+    assert [one.place for one in found] == ["resources.a.hooks.when", "hooks[0].when"]
+    assert {one.remedy for one in found} == {"Write {get_param: NAME}."}
+    heat = template([], **sections) | {"heat_template_version": "2021-04-16"}
+    del heat["rules"]
+    assert len(defined(heat).hook_declarations) == 3

@@ -144,3 +144,17 @@ def test_the_stored_form_is_read_back() -> None:
     outputs = {OutputName("net", "all"): NET, OutputName("x", "y"): StackOutput("s", True, "22")}
     assert decode_stack_outputs(encode_stack_outputs(outputs)) == outputs
     assert sources_of(outputs.values()) == ["11", "22"]
+
+
+def test_a_stack_that_does_not_exist_yet_reads_no_output_of_its_own() -> None:
+    (found,) = faults(template({"stack_output": ["s", "all"]}))
+    assert found.reason == "A stack cannot read its own outputs."
+    assert found.remedy == "Read the resource with get_attr."
+
+
+def test_the_id_of_data_from_a_secret_output_is_refused_for_that_reason() -> None:
+    secret = StackOutput("hush", secret=True)
+    written = template(1, data={"d": {"type": "Test::Thing", "id": READ}})
+    (found,) = faults(written, stack_outputs=known(all=secret))
+    assert "a secret output" in found.reason and "an output that is not secret" in found.remedy
+    assert "hush" not in str(found)

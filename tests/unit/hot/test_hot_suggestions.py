@@ -69,3 +69,54 @@ def test_pseudo_parameters_of_a_nested_stack_are_those_of_its_dialect(name: str)
     inside = template(resources={"x": thing(text={"get_param": name})})
     found = findings_of(web(), {"server.yaml": inside})
     assert [one.remedy for one in found] == ['Did you mean "OS::stack_name"?']
+
+
+X: Json = {"data": {"net": {"type": "Test::Thing", "id": "i"}}, "locals": {"k": 1}}
+NAMED: Json = {"parameters": {"on": {"type": "string", "default": "x"}}}
+QUOTES = "Put the name in quotes"
+
+
+@pytest.mark.parametrize(
+    ("sections", "remedy"),
+    [
+        (_a("${b.output}", b=thing()), "Write {get_attr: [b, output]}."),
+        (_a("x ${b}", b=thing()), "Write {get_resource: b}."),
+        (_a("${data.net.output}") | X, "Write {get_attr: [data.net, output]}."),
+        (_a("${local.k}") | X, 'Write "${k}".'),
+        (_a("${server.output}", **EACH), "Write {get_attr: [server, output]}."),
+        (_a("${server.first.output}", **EACH), """{get_attr: ['server["first"]', output]}."""),
+        (_a("${parameters.on}") | NAMED, 'Write "${on}".'),
+        *(
+            (_a({"get_attr": [name, "output"]}, **EACH), """Did you mean 'server["first"]'?""")
+            for name in ("server-first", "server.first", "server[first]", "server['first']")
+        ),
+        (_a({"get_resource": "server-second"}, **EACH), """'server["second"]'"""),
+        (_a(1, b=thing() | {"depends_on": "server.first"}, **EACH), """'server["first"]'"""),
+        (_a({"get_param": True}) | NAMED, QUOTES),
+        (_a({"get_param": [True, "a"]}) | NAMED, QUOTES),
+        (_a({"get_param": False}) | NAMED, QUOTES),
+        ({"resources": {"a": thing() | {"condition": {"get_param": True}}}}, QUOTES),
+        (_a({"get_resource": True}), QUOTES),
+        (_a({"get_attr": [True, "output"]}), QUOTES),
+    ],
+)  # fmt: skip
+def test_the_right_form_is_shown(sections: Json, remedy: str) -> None:
+    (found,) = faults({"heat_template_version": EXTENDED, **sections})
+    assert remedy in found.remedy
+
+
+@pytest.mark.parametrize("key", ["properties", "metadata", "update_policy"])
+def test_a_reference_in_place_of_a_map_is_answered_with_the_function(key: str) -> None:
+    body = {"type": "Test::Thing", key: "${on}"}
+    (found,) = faults({"heat_template_version": EXTENDED, "resources": {"a": body}, **NAMED})
+    assert found.place == f"resources.a.{key}" and "{get_param: NAME}" in found.remedy
+    (found,) = faults({"resources": {"a": body}, **NAMED})
+    assert found.remedy == "Write a map."
+
+
+def test_references_in_types_are_refused() -> None:
+    sections: Json = {"resources": {"a": {"type": "x-${on}.yaml"}}}
+    sections["data"] = {"d": {"type": "Test::${on}", "id": "i"}}
+    found = faults({"heat_template_version": EXTENDED, **sections, **NAMED})
+    assert [one.place for one in found] == ["resources.a.type", "data.d.type"]
+    assert {one.reason for one in found} == {"References are not replaced in types."}

@@ -276,6 +276,35 @@ def test_a_function_that_the_version_does_not_have_is_data(
 
 
 @pytest.mark.parametrize(
+    ("call", "function"),
+    [
+        ({"get_parm": "p"}, "get_param"),
+        ({"get.param": "p"}, "get_param"),
+        ({"str.replace": {}}, "str_replace"),
+        ({"list.join": [",", []]}, "list_join"),
+    ],
+)
+@pytest.mark.parametrize("name", ["size", "a.b"])
+def test_an_error_about_a_misspelt_call_suggests_the_function(
+    call: Json, function: str, name: str
+) -> None:
+    """Keys with dots too, in resources whose name has dots."""
+    ((found),) = faults({"resources": {name: thing(size=call)}})
+    assert found.place == f"resources.{name}.properties.size"
+    assert found.remedy == f'Did you mean "{function}"?'
+
+
+def test_an_error_about_a_map_has_no_remedy_for_a_part_of_it() -> None:
+    """The key of the part ends like a place below the map."""
+    wrong = {"get": {"get.param": "p"}}
+    ((found),) = faults({"resources": {"a": thing(size=wrong)}})
+    assert "Did you mean" not in found.remedy
+    wrong = {"x.get_parm": {"get_parm": "p"}}
+    ((found),) = faults({"resources": {"a": thing(size=wrong)}})
+    assert "Did you mean" not in found.remedy
+
+
+@pytest.mark.parametrize(
     "data",
     [{"filter": "x"}, {"repeat": 3}, {"if": "eth0"}, {"name": 1}, {"contains": "x"}, {"get": 1},
      {"x" * 1000: 1}, {"get_atr": 1, "other": 2}, {"digest": "sha256"}],
@@ -323,7 +352,8 @@ def test_entries_of_an_environment_without_effect() -> None:
         ("Test::Thing", {"size": 1}, [("NoEffect", "resources.a.properties")]),
         ("Test::Thing", {"nope": 1}, [("NoEffect", "resources.a.properties")]),
         ("Test::Thing", {}, []),
-        ("OS::Heat::None", {"size": 1}, []),
+        ("OS::Heat::None", {"size": 1}, [("NoEffect", "resources.a.properties")]),
+        ("OS::Heat::None", {}, []),
         ("Other::Thing", {"size": 1}, []),
     ],
 )
@@ -337,3 +367,39 @@ def test_properties_of_a_type_that_is_switched_off(
     types = TYPES | {one.name: one for one in (none, other)}
     environment = {"resource_registry": registry}
     assert warnings(written, environment=environment, types=types) == expected
+
+
+NONE = TypeSchema("OS::Heat::None", any_property=True, any_attribute=True, snapshots=True)
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_what_has_no_effect_in_a_resource_that_is_switched_off(mapped: bool) -> None:
+    kind = "Test::Thing" if mapped else NONE.name
+    body: Json = {"type": kind, "properties": {"text": "x"}, "deletion_policy": "Snapshot"}
+    registry = {"resource_registry": {"Test::Thing": NONE.name}} if mapped else {}
+    found = defined({"resources": {"a": body}}, registry, types=TYPES | {NONE.name: NONE})
+    assert [(one.place, one.code) for one in found.warnings] == [
+        ("resources.a.properties", "NoEffect"), ("resources.a.deletion_policy", "NoEffect"),
+    ]  # fmt: skip
+    assert ("environment" in found.warnings[0].reason) is mapped
+    plain = defined({"resources": {"a": {"type": kind}}}, registry, types=TYPES | {NONE.name: NONE})
+    assert plain.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("snippet", "meant"),
+    [
+        ({"uper": "abc"}, "upper"), ({"lokup": [{"a": 1}, "a", 2]}, "lookup"),
+        ({"lenght": [1]}, "length"), ({"uper": {"a": 1}}, ""), ({"of": [1, 2, 3]}, ""),
+        ({"upper_case": "abc"}, ""),
+    ],
+)  # fmt: skip
+def test_misspelt_words_are_functions_only_with_fitting_arguments(
+    snippet: Json, meant: str
+) -> None:
+    def warnings(version: str) -> list[str]:
+        written = {"heat_template_version": version, "resources": {"a": thing(value=snippet)}}
+        return [one.remedy for one in defined(written).warnings]
+
+    assert warnings("2026-12-01") == ([f'Did you mean "{meant}"?'] if meant else [])
+    assert warnings("2021-04-16") == []

@@ -574,6 +574,25 @@ def test_wrong_replicas_are_refused(url: str, read_url: str, reason: str) -> Non
     assert "geheim" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"url": "postgresql://h/db", "pooler_url": "postgresql://a:geheim@h1:x/db"}, "ports that"),
+        (
+            {"url": "postgresql://h/db", "pooler_url": "postgresql://a:geheim@h1,h2/db"},
+            "has several hosts, and Headgate connects to one pooler",
+        ),
+        ({"pooler_url": "postgresql://a:geheim@h/db"}, "names a pooler of an embedded database"),
+    ],
+)
+def test_wrong_poolers_are_refused(values: dict[str, str], reason: str) -> None:
+    named = {f"database.{name}": value for name, value in values.items()}
+    with pytest.raises(errors.Invalid, match=reason) as refused:
+        load_settings(None, named, environment={})
+    assert refused.value.finding.place.startswith("[database] pooler_url")
+    assert "geheim" not in str(refused.value)
+
+
 @pytest.mark.parametrize("password", ["geheim[", "geheim]", "geheim#", "geheim/", "geheim?"])
 def test_a_password_with_a_special_character_is_to_be_percent_encoded(password: str) -> None:
     with pytest.raises(errors.Invalid, match="cannot be read") as refused:

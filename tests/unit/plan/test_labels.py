@@ -7,11 +7,12 @@ from uuid import UUID
 import pytest
 
 from engine.hot.definition.stack import ResourceDefinition
+from engine.hot.environment.label_syntax import label_problem
+from engine.hot.environment.registry import ResourceRegistry
 from engine.plan.draft import ExistingResource, Plan, Replacement
 from engine.plan.labels import (
     LabelRule,
     LabelRules,
-    label_problem,
     labels_without_node,
     set_labels,
 )
@@ -75,6 +76,30 @@ def test_the_last_rule_that_applies_gives_the_label(
 def test_a_project_without_rules_has_no_labels() -> None:
     assert LabelRules([LabelRule(EU, ["a*"])]).find_for("b") is None
     assert LabelRules().find_for("a") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "type_name", "label"),
+    [
+        ("web1", "T", EU),
+        ("web2", "T", None),  # the exact name takes precedence
+        ("db", "T", None),  # requests nothing
+        ("us", "T", None),  # the rule is of other types
+        ("us", "OS::Nova::Server", US),
+        ("web9", "T", US),  # the later rule needs no request
+    ],
+)
+def test_a_rule_on_request_applies_to_what_the_environment_requests(
+    name: str, type_name: str, label: str | None
+) -> None:
+    rules = LabelRules([
+        LabelRule(EU, on_request=True),
+        LabelRule(US, types=["OS::*"], on_request=True),
+        LabelRule(US, resources=["*9"]),
+    ])  # fmt: skip
+    labels = (("w*", US), ("web*", EU), ("web2", ""), ("us", US))
+    label_of = rules.find_for("p", ResourceRegistry(labels=labels))
+    assert label_of is not None and label_of(type_name, name) == label
 
 
 def test_rules_give_labels_to_changes_and_rows_give_them_to_the_rest() -> None:

@@ -1,5 +1,7 @@
 """Adopted values: when they replace the values of the template, and when they end."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.plan.overrides import (
@@ -61,6 +63,20 @@ def test_a_second_adoption_keeps_the_value_of_the_template() -> None:
 def test_an_override_that_ended_unnoticed_says_nothing_about_the_template() -> None:
     (one,) = add_overrides({"size": 7}, [override(3, 5)], [override(7, 8)])
     assert (one.template, one.value) == (7, 8)
+
+
+def test_a_place_can_have_the_values_in_another_form() -> None:
+    places = (("compare", "$.note"), ("body",))
+    one = replace(override("${a}", "${b}", *places), written=(("${a}", "${b}"), ("$${a}", "$${b}")))
+    before, after = ({"compare": {"$.note": f"${{{x}}}"}, "body": f"$${{{x}}}"} for x in "ab")
+    assert apply_overrides(before, [one]) == (after, [one])
+    assert one.is_in(after) and not one.is_in(before)
+    assert apply_overrides(before | {"body": "${a}"}, [one])[1] == []
+    assert decode_overrides([one.encode()]) == [one]
+    assert "written" not in override(1, 2).encode()  # as former releases store it
+    (again,) = add_overrides(after, [one], [override("${b}", "two", *places)])
+    assert (again.template, again.value) == ("${a}", "two")
+    assert again.written == (("${a}", "two"), ("$${a}", "two"))
 
 
 def test_overrides_are_stored_as_json() -> None:

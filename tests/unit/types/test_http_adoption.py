@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.types.http.adoption import adopted_places
+from engine.types.http.adoption import adopted_places, adopted_value
+from engine.types.http.requests import fill, names_in
 from engine.words import Json
 
 COMPARE = ("compare", "$.size")
@@ -83,3 +84,22 @@ def test_a_path_with_an_index_is_not_adopted_if_updates_have_a_body() -> None:
     assert adopted_places(compare, "$.sizes[0]") == [("compare", "$.sizes[0]")]
     assert adopted_places(compare | {"update": {"body": {"a": 3}}}, "$.sizes[0]") == ()
     assert adopted_places(compare, "$.other") == ()
+
+
+def test_an_escaped_text_is_the_same_value_and_a_placeholder_is_another_one() -> None:
+    compare = {"compare": {"$.note": "${key}"}}
+    body = ("update", "body", "note")
+    escaped = compare | {"update": {"body": {"note": "$${key}"}}}
+    assert adopted_places(escaped, "$.note") == [("compare", "$.note"), body]
+    assert adopted_places(compare | {"update": {"body": {"note": "${key}"}}}, "$.note") == ()
+    in_header = {"update": {"url": "/a", "headers": {"X-Note": "is $${key}"}}}
+    assert adopted_places(compare | in_header, "$.note") == ()
+
+
+@pytest.mark.parametrize(
+    "value", ["${a}", "$${a}", "$$${a} ${", "$", 3, None, {"${k}": ["${a}", {"b": "${c}"}]}]
+)
+def test_requests_send_an_adopted_value_as_it_is(value: Json) -> None:
+    written = adopted_value(("update", "body", "note"), value)
+    assert fill(written, {}) == value and not any(names_in(written))
+    assert adopted_value(("compare", "$.note"), value) == value

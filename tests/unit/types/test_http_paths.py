@@ -1,10 +1,22 @@
 """JSON paths into responses, and placeholders in requests."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonpath.match import JSONPathMatch
+from jsonpath.selectors import Filter
 
-from engine.types.http.json_paths import InvalidPath, first_value, read_path
+from engine.types.http.json_paths import (
+    MAX_STEPS,
+    InvalidPath,
+    TooManySteps,
+    first_value,
+    read_path,
+)
+from engine.types.http.observation import observation_of
+from engine.types.http.remote_object import RemoteObject, differing_paths, with_response
 from engine.types.http.requests import PlaceholderError, fill, fill_url, names_in
 from engine.words import Json
 
@@ -118,3 +130,41 @@ def test_values_that_change_the_path_are_refused(name: str) -> None:
 def test_names_are_found_at_any_depth() -> None:
     template = {"${a}": ["${b}", {"x": "$${c} ${}"}], "y": 1}
     assert sorted(names_in(template)) == ["", "a", "b"]
+
+
+MANY = {"l": [{"y": 1}] * 90_000}
+#: It selects nothing, after five comparisons for each item.
+COSTLY = "$.l[?@.x!=0 && @.y==-1 && @.x!=1 && @.x!=2 && @.x!=3].z"
+
+
+def test_a_filter_on_a_long_list_is_read() -> None:
+    items = [{"name": f"n{number}", "size": number} for number in range(15_000)]
+    assert first_value("$.l[?@.name=='n14999'].size", {"l": items}) == (14_999,)
+    assert first_value("$.l[*].name", {"l": items}) == ("n0",)
+
+
+def test_one_path_that_takes_too_many_steps_is_refused() -> None:
+    with pytest.raises(TooManySteps, match="take more than 100,000 steps"):
+        first_value(COSTLY, MANY)
+
+
+def test_paths_that_are_read_together_have_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: an author could name 100 paths that each take a second."""
+    evaluated, resolve = 0, Filter.resolve
+
+    def count(self: Filter, node: JSONPathMatch) -> Iterable[JSONPathMatch]:
+        nonlocal evaluated
+        evaluated += len(node.obj) if isinstance(node.obj, list) else 1
+        return resolve(self, node)
+
+    monkeypatch.setattr(Filter, "resolve", count)
+    few = {"l": [{"y": 1}] * 1_000}
+    paths = {f"{COSTLY}{number}": 1 for number in range(100)}
+    with pytest.raises(TooManySteps):
+        observation_of({"compare": paths}, few)
+    with pytest.raises(TooManySteps):
+        differing_paths(paths, few)
+    with pytest.raises(TooManySteps):
+        with_response(RemoteObject("7", "key"), {"attributes": {path: path for path in paths}}, few)
+    # Each has 100,000 steps, of at least ten for an item.
+    assert evaluated < 3 * MAX_STEPS / 10

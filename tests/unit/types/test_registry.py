@@ -10,6 +10,7 @@ from engine.types import registry as module
 from engine.types.inert_resources import NoneResource
 from engine.types.registry import ENTRY_POINTS, TypeRegistry
 from tests.unit.types.calls import registry
+from tests.unit.types.openstack.clouds import types_of_all_services
 
 OWN = [
     "AWS::AutoScaling::AutoScalingGroup",
@@ -71,7 +72,13 @@ def test_an_unknown_type_is_reported_with_the_nearest_name() -> None:
 def test_a_type_that_the_operator_can_turn_on_says_so() -> None:
     with pytest.raises(NotFound, match=r"turn on the types of OpenStack: \[resource_types"):
         registry().get("OS::Nova::Server")
+    assert unknown_type_remedy("OS::Zaqar::Queue", OWN).startswith("No OpenStack is configured.")
     assert unknown_type_remedy("OS::Nova::Sever", ["OS::Nova::Server"]).startswith("Did you mean")
+
+
+def test_every_type_of_openstack_can_be_turned_on() -> None:
+    names = [one.schema.name for one in types_of_all_services()]
+    assert [one for one in names if not unknown_type_remedy(one, OWN).startswith("No OpenS")] == []
 
 
 def test_two_types_of_one_name_are_refused() -> None:

@@ -55,6 +55,15 @@ def test_another_value_is_a_difference(given: Json, observed: Json) -> None:
     assert (one.path, one.desired, one.observed) == ("parameters.p", given, observed)
 
 
+def test_a_parameter_that_the_response_lacks_is_unknown() -> None:
+    given = {"p": "a", "q": 1, "list": ["a"]}
+    found = observe_stack({"parameters": given}, shown(q="1"))
+    assert (found.state, found.incomplete) == ("unknown", True)
+    assert found.reason == "the response about the remote stack lacks parameters.p"
+    found = observe_stack({"parameters": given}, shown(q="2"))
+    assert [one.path for one in found.differences] == ["parameters.q"]
+
+
 def api(*responses: Response) -> Api:
     heat = InMemoryHeat()
     heat.script("GET", "/far/1", *responses)

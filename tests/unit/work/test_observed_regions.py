@@ -48,8 +48,8 @@ def a_resource(number: int) -> RecordedResource:
 def test_one_call_reads_the_objects_of_one_region() -> None:
     unused: Any = None
     calls = ProviderCalls(
-        unused, TypeRegistry([Listed()]), unused, guard=unused, metrics=unused,
-        new_id=lambda: UUID(int=9), timeout=NOW - NOW,
+        TypeRegistry([Listed()]), unused, guard=unused, new_id=lambda: UUID(int=9),
+        timeout=NOW - NOW,
     )  # fmt: skip
     regions = {1: "", 2: "RegionTwo", 3: "", 4: "RegionTwo"}
     pending = {UUID(int=number): a_stack(number, name) for number, name in regions.items()}

@@ -72,6 +72,9 @@
 {{- $found := list -}}
 {{- $config := .Values.config -}}
 {{- $written := dict -}}
+{{- if dig "database" "pooler_url" "" $config -}}
+{{- $_ := set $written "database.pooler_url" "HEADGATE_DATABASE__POOLER_URL" -}}
+{{- end -}}
 {{- if dig "database" "read_url" "" $config -}}
 {{- $_ := set $written "database.read_url" "HEADGATE_DATABASE__READ_URL" -}}
 {{- end -}}

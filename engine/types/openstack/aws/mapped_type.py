@@ -18,11 +18,12 @@ from engine.hot.schema.properties import fill_defaults
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext, Verdict
-from engine.types.observation import PRESENT, Observation
+from engine.types.observation import Observation, join_paths
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.cloud_operation import run_guarded
 from engine.types.openstack.object_type import ObjectType
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json, ResourceId
 
 #: In the progress: what `resolve` has returned.
 _RESOLVED: Final = "resolved"
@@ -243,7 +244,10 @@ class MappedType(ResourceType):
         return self.other.observation_endpoint(self._translate(call))
 
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
-        found = self.other.observed_paths(self.map(properties))
+        known = {name: one for name, one in properties.items() if not _is_unknown(one)}
+        unknown = properties.keys() - known.keys()
+        mapped = dict.fromkeys(other for name in unknown for other in self.names.get(name, ()))
+        found = self.other.observed_paths(mapped | self._all(known))
         if found is None:
             return None
         return list(dict.fromkeys(own for one in found if (own := self._own_name(one))))
@@ -258,10 +262,26 @@ class MappedType(ResourceType):
         observed: Mapping[ResourceId, Observation] = await found if isawaitable(found) else found
         return {key: self._own_observation(one) for key, one in observed.items()}
 
+    def observed_list(self, call: Call) -> ObservedList | None:
+        listed = self.other.observed_list(self._translate(call))
+        if listed is None:
+            return None
+
+        async def missing(one: Call) -> Observation:
+            return self._own_observation(await listed.observe_missing(self._translate(one)))
+
+        def compare(one: Call, found: Json) -> Observation | None:
+            observation = listed.compare(self._translate(one), found)
+            return observation and self._own_observation(observation)
+
+        return replace(listed, compare=compare, missing=missing)
+
     def _own_observation(self, found: Observation) -> Observation:
-        """A difference that no property determines is none."""
-        if found.state is not ObservedState.CHANGED:
+        """With the names of properties. What no property determines is left out."""
+        found = found.leave_out(lambda path: self._own_name(path) is None)
+        if not found.differences and not found.absent:
             return found
+        names = [str(self._own_name(one)) for one in found.absent]
         differences = [
             replace(
                 one,
@@ -272,7 +292,13 @@ class MappedType(ResourceType):
             for one in found.differences
             if (own := self._own_name(one.path)) is not None
         ]
-        return replace(found, differences=differences) if differences else PRESENT
+        reason, public = (
+            text.replace(join_paths(found.absent), join_paths(names)) if names else text
+            for text in (found.reason, found.public_reason)
+        )
+        return replace(
+            found, differences=differences, absent=names, reason=reason, public_reason=public
+        )
 
 
 def refuse_unimplemented(
@@ -324,3 +350,12 @@ def listed_tags(metadata: Json) -> Json:
     if not isinstance(metadata, Mapping):
         return metadata
     return [{"Key": key, "Value": one} for key, one in metadata.items()]
+
+
+def _is_unknown(value: Json) -> bool:
+    """Whether a value or a part of it is not known yet."""
+    if isinstance(value, Mapping):
+        return any(map(_is_unknown, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_unknown, value))
+    return value is None

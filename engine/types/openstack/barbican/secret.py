@@ -13,6 +13,7 @@ from engine.types.openstack.barbican.references import id_in
 from engine.types.openstack.barbican.schema import BINARY, SECRET, TEXT
 from engine.types.openstack.barbican.stored_type import BROKEN, StoredType
 from engine.types.openstack.cloud import Session
+from engine.types.openstack.cloud_operation import unknown_state
 from engine.types.openstack.service_errors import CONFLICT, CloudError
 from engine.types.openstack.services import KEY_MANAGER
 from engine.words import Json, ObservedState, ResourceId
@@ -105,7 +106,7 @@ class StoredSecret(StoredType):
                 try:
                     found = await self._read(session, id_in(call.physical_id))
                 except CloudError as error:
-                    return Observation.unknown(str(error), error.public, error.throttled)
+                    return unknown_state(error)
             if found is None:
                 reason = f"the {self.what} does not exist"
                 return Observation(ObservedState.MISSING, (), reason, reason)

@@ -12,6 +12,7 @@ from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cinder import volume_state
 from engine.types.openstack.cinder.schema import VOLUME
 from engine.types.openstack.cinder.volume_requests import (
@@ -31,7 +32,7 @@ from engine.types.openstack.cloud_operation import (
     CloudType,
     ObjectProgress,
     cancellation,
-    observe_listed,
+    observed_list,
     poll,
     proceed,
     run_guarded,
@@ -41,7 +42,7 @@ from engine.types.openstack.operation_marker import MARKER, check_metadata
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import VOLUME as CINDER
 from engine.types.regions import listed_region
-from engine.words import Json, ResourceId
+from engine.words import Json
 
 _GONE = "the volume does not exist"
 #: Properties that name what a volume is created from; at most one can be set.
@@ -264,9 +265,9 @@ class Volume(CloudType):
     def adopted_data(self, data: Mapping[str, Json], path: str, value: Json) -> Mapping[str, Json]:
         return {**data, path: value} if path == "volume_type" else data
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session, project = self._cloud.observer_session(calls[0]), calls[0].project
-        return await observe_listed(calls, lambda: _pages(session, project), _compare, _GONE)
+    def observed_list(self, call: Call) -> ObservedList:
+        session = self._cloud.observer_session(call)
+        return observed_list(lambda: _pages(session, call.project), _compare, _GONE)
 
 
 def _compare(call: Call, volume: Mapping[str, Json]) -> Observation:

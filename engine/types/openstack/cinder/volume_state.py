@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from engine.types.contract import Call
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import Observation, observe_fields
 from engine.types.openstack.cloud_operation import ObjectProgress
 from engine.types.openstack.operation_marker import MARKER, metadata_of
 from engine.types.text_cleaning import as_text
@@ -110,16 +110,11 @@ def observe_volume(call: Call, name: str, volume: Mapping[str, Json]) -> Observa
         reason = f"the volume is {status}"
         return Observation(ObservedState.DEGRADED, (), reason, reason)
     properties = call.properties
-    pairs: dict[str, tuple[Json, Json]] = {
-        "description": (properties.get("description"), volume.get("description")),
-        "metadata": (metadata_of(properties), own_metadata(volume)),
-        "name": (name, volume.get("name")),
-        "size": (properties.get("size"), volume.get("size")),
-        "volume_type": (call.data.get("volume_type"), volume.get("volume_type")),
-    }
-    differences = [
-        Difference(path, wanted, found)
-        for path, (wanted, found) in pairs.items()
-        if wanted is not None and wanted != found
+    compared: list[tuple[str, Json, Json]] = [
+        ("description", properties.get("description"), volume.get("description")),
+        ("metadata", metadata_of(properties), own_metadata(volume)),
+        ("name", name, volume.get("name")),
+        ("size", properties.get("size"), volume.get("size")),
+        ("volume_type", call.data.get("volume_type"), volume.get("volume_type")),
     ]
-    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+    return observe_fields("the volume", compared, [one for one in OBSERVED if one not in volume])

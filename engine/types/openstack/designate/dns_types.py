@@ -32,9 +32,10 @@ _PENDING, _ERROR = frozenset({"PENDING"}), "ERROR"
 
 
 class DnsType(RepairedType):
-    """observed_list: the path of the list of such objects in all zones."""
+    """list_path: of such objects in all zones."""
 
-    observed_list: str
+    lists_all, reads_unlisted = True, False
+    list_path: str
 
     def mark(self, call: Call) -> Mark:
         """By the description, if the template gives none: an object cannot be renamed."""
@@ -81,26 +82,14 @@ class DnsType(RepairedType):
         known = call.physical_id is not None and self.cloud.can_observe(call)
         return self.schema.name if known else None
 
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        """One list of all projects, or of that of the observer. What it lacks may have moved
-        between its pages: only if a second list lacks it as well, it is missing."""
-        left = set(ids)
+    def list_all(self, session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        """Of all projects, or of that of the observer."""
         headers = ALL_PROJECTS if session.reads_all_projects else {}
-        for _ in range(2):
-            key = self.row.list_key
-            async for page in session.pages(DNS, self.observed_list, key, headers=headers):
-                for one in page:
-                    if one.get("id") in left:
-                        left.discard(one["id"])
-                        yield one
-            if not left:
-                return
+        return session.pages(DNS, self.list_path, self.row.list_key, headers=headers)
 
 
 class Zone(DnsType):
-    observed_list = "/zones"
+    list_path = "/zones"
 
     def __init__(self, cloud: Cloud) -> None:
         row = ObjectRow(
@@ -147,7 +136,7 @@ class Zone(DnsType):
 
 
 class RecordSet(DnsType):
-    observed_list = "/recordsets"
+    list_path = "/recordsets"
 
     def __init__(self, cloud: Cloud) -> None:
         row = ObjectRow(

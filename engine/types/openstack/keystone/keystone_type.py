@@ -4,7 +4,7 @@ Each object is created under a name of its own, by which a repeated create finds
 name of the template in a second request.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from engine.types.contract import Call
@@ -31,9 +31,13 @@ def _is_other_domain(call: Call) -> bool:
 
 
 class KeystoneType(RepairedType):
-    """A type of Keystone. Another domain replaces the object: Keystone does not move it."""
+    """A type of Keystone. Another domain replaces the object: Keystone does not move it.
+
+    The list has the objects of all projects, but not all objects, such as roles of domains.
+    """
 
     importable = True
+    lists_all = True
 
     def needs_replace(self, call: Call) -> bool:
         known = self.schema.properties
@@ -76,18 +80,3 @@ class KeystoneType(RepairedType):
         if live.values.get("parent") == found.get("domain_id"):
             live.values.pop("parent", None)
         return live
-
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        """The list has objects of all projects; only those that it lacks are read by themselves,
-        such as roles of domains."""
-        left, row = set(ids), self.row
-        async for page in session.pages(row.service, row.path, row.list_key):
-            for one in page:
-                if (object_id := self.id_of(one)) in left:
-                    left.discard(object_id)
-                    yield one
-        for object_id in sorted(left):
-            if (found := await self.find(session, row.path, object_id)) is not None:
-                yield found

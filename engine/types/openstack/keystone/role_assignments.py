@@ -12,7 +12,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.openstack.cloud import Cloud, Session
-from engine.types.openstack.cloud_operation import CloudType, run_guarded
+from engine.types.openstack.cloud_operation import CloudType, run_guarded, unknown_state
 from engine.types.openstack.keystone import schemas
 from engine.types.openstack.keystone.grants import (
     Actor,
@@ -106,8 +106,7 @@ class RoleAssignment(CloudType):
         try:
             present = await self._present(session, calls)
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public, error.throttled)
-            return {call.resource_id: unknown for call in calls}
+            return {call.resource_id: unknown_state(error) for call in calls}
         return {call.resource_id: _compare(_own(call), present) for call in calls}
 
     async def _present(self, session: Session, calls: Sequence[Call]) -> set[Grant]:

@@ -13,6 +13,8 @@ from engine.words import Json
 
 
 class MagnumType(ObjectType):
+    lists_all = True
+
     def id_of(self, found: Mapping[str, Json]) -> str:
         return id_of(CONTAINER_INFRASTRUCTURE, found, UUID)
 
@@ -71,18 +73,7 @@ class MagnumType(ObjectType):
 
     # ---- observation
 
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        """One list: of all projects, for an administrator. What it lacks, because it has moved
-        between its pages, is read by itself."""
-        left, key = set(ids), self.row.list_key
+    def list_all(self, session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        """Of all projects, for an administrator."""
         path = f"{self.row.path}/detail"
-        async for page in session.pages(CONTAINER_INFRASTRUCTURE, path, key):
-            for one in page:
-                if one.get(UUID) in left:
-                    left.discard(str(one[UUID]))
-                    yield one
-        for object_id in sorted(left):
-            if (found := await self.find(session, self.row.path, object_id)) is not None:
-                yield found
+        return session.pages(CONTAINER_INFRASTRUCTURE, path, self.row.list_key)

@@ -13,6 +13,7 @@ class ListedType(ObjectType):
     """detailed_list: the path of the list with all fields. every_project: the query with which an
     administrator reads those of all projects."""
 
+    lists_all = True
     detailed_list: str
     every_project: Query = {"all_tenants": "1"}  # noqa: RUF012
 
@@ -39,18 +40,9 @@ class ListedType(ObjectType):
 
     # ---- observation
 
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        """One list, which Manila cuts off at its longest page: what it lacks is read by itself."""
-        left = set(ids)
+    async def list_all(self, session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        """Manila cuts it off at its longest page."""
         query = self.every_project if session.reads_all_projects else None
         key = self.row.list_key
         async for page in session.pages(SHARED_FILE_SYSTEM, self.detailed_list, key, query):
-            for one in page:
-                if one.get("id") in left:
-                    left.discard(str(one["id"]))
-                    yield self.read_object(one)
-        for object_id in sorted(left):
-            if (found := await self.find(session, self.row.path, object_id)) is not None:
-                yield found
+            yield [self.read_object(one) for one in page]

@@ -3,18 +3,20 @@
 Mistral deletes a trigger that has run as often as it should, so that its end is no failure.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Outcome
-from engine.types.observation import PRESENT, Observation
+from engine.types.observation import PRESENT
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.mistral.lookups import workflow_fields
 from engine.types.openstack.mistral.named_type import NamedType
 from engine.types.openstack.mistral.schema import CRON_TRIGGER
 from engine.types.openstack.object_type import NAME, Mark, ObjectRow
 from engine.types.openstack.services import WORKFLOW
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json
 
 PATTERN, FIRST_TIME, COUNT = "pattern", "first_time", "count"
 
@@ -73,13 +75,11 @@ class CronTrigger(NamedType):
         """Mistral shows the other ones in another form, or counts them down."""
         return name == PATTERN
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        found = dict(await super().observe(calls))
-        for call in calls:
-            one = found.get(call.resource_id)
-            if one and one.state is ObservedState.MISSING and _may_have_ended(call):
-                found[call.resource_id] = PRESENT
-        return found
+    def observed_list(self, call: Call) -> ObservedList:
+        listed = super().observed_list(call)
+        return replace(
+            listed, missing=lambda one: PRESENT if _may_have_ended(one) else listed.missing(one)
+        )
 
 
 def _may_have_ended(call: Call) -> bool:

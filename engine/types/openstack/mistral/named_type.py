@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 
 from engine.types.contract import Call, Outcome
-from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Session, id_of, object_in, segment
-from engine.types.openstack.cloud_operation import keep_for_successor, observe_listed
+from engine.types.openstack.cloud_operation import keep_for_successor, observed_list
 from engine.types.openstack.object_type import NAME, ObjectType
 from engine.types.openstack.services import WORKFLOW
-from engine.words import Json, ResourceId
+from engine.words import Json
 
 
 class NamedType(ObjectType):
@@ -33,12 +33,11 @@ class NamedType(ObjectType):
 
     # ---- observation
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+    def observed_list(self, call: Call) -> ObservedList:
         """One list for each project."""
-        session = self.cloud.observer_session(calls[0])
-        pages = partial(self._pages, session, calls[0].project)
-        missing = f"the {self.row.what} does not exist"
-        return await observe_listed(calls, pages, self.compare, missing)
+        session = self.cloud.observer_session(call)
+        pages = partial(self._pages, session, call.project)
+        return observed_list(pages, self.compare, f"the {self.row.what} does not exist")
 
     async def _pages(
         self, session: Session, project: str

@@ -132,6 +132,8 @@ class Workflow(NamedType, RepairedType):
         recorded = call.attributes.get("show")
         if not isinstance(recorded, Mapping) or DEFINITION not in recorded:
             return PRESENT
+        if DEFINITION not in found:
+            return Observation.lacking(f"the response about the {self.row.what} lacks {DEFINITION}")
         document = decode(found.get(DEFINITION))
         live = document.get(str(call.physical_id)) if isinstance(document, Mapping) else None
         wanted = definition_of(call.properties)

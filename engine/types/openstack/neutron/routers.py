@@ -18,7 +18,7 @@ from engine.types.contract import Call, Done, Outcome, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.observation import PRESENT, Observation
 from engine.types.openstack.cloud import IDS_AT_ONCE, Cloud, Session, id_of, segment
-from engine.types.openstack.cloud_operation import keep_for_successor
+from engine.types.openstack.cloud_operation import keep_for_successor, unknown_state
 from engine.types.openstack.live_values import LiveProperties
 from engine.types.openstack.neutron.agents import L3, set_agents
 from engine.types.openstack.neutron.lookups import (
@@ -467,8 +467,7 @@ class RouterInterfaceType(NeutronType):
                 query = {"device_id": routers[start : start + IDS_AT_ONCE]}
                 ports += await session.list(NETWORK, "/ports", "ports", query)
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public, error.throttled)
-            return {call.resource_id: unknown for call in calls}
+            return {call.resource_id: unknown_state(error) for call in calls}
         present = {
             key
             for port in ports

@@ -9,14 +9,14 @@ from typing import Final
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import Difference, Observation
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
-    observe_confirmed,
+    observed_list,
     proceed,
     run_guarded,
-    unknown_states,
 )
 from engine.types.openstack.neutron.lookups import PROJECTS
 from engine.types.openstack.nova.schema import FLAVOR
@@ -24,7 +24,7 @@ from engine.types.openstack.object_type import is_alike
 from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
 from engine.types.text_cleaning import as_text
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json
 
 _GONE: Final = "the flavor does not exist"
 _PUBLIC: Final = "os-flavor-access:is_public"
@@ -134,20 +134,13 @@ class Flavor(CloudType):
     def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
         return [name for name in properties if name in _FIELDS]
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session = self._cloud.observer_session(calls[0])
+    def observed_list(self, call: Call) -> ObservedList:
+        session = self._cloud.observer_session(call)
         query = _ALL if session.reads_all_projects else None
-        try:
-            return await observe_confirmed(
-                calls,
-                lambda: session.pages(COMPUTE, "/flavors/detail", "flavors", query),
-                lambda one: str(one.get("id")),
-                lambda call: _find_unlisted(session, call),
-                _compare,
-                _GONE,
-            )
-        except CloudError as error:
-            return unknown_states(calls, error)
+        return observed_list(
+            lambda: session.pages(COMPUTE, "/flavors/detail", "flavors", query), _compare, _GONE,
+            find=lambda one: _find_unlisted(session, one),
+        )  # fmt: skip
 
 
 def _request(name: str, properties: Mapping[str, Json]) -> dict[str, Json]:
@@ -218,15 +211,20 @@ def _compare(call: Call, flavor: Mapping[str, Json]) -> Observation:
     """Only fields that an operation has read with the requester's token are compared."""
     recorded = call.attributes.get("show")
     readable = recorded if isinstance(recorded, Mapping) else {}
+    compared = {
+        name: (field, value)
+        for name, field in _FIELDS.items()
+        if (value := call.properties.get(name)) is not None and field in readable
+    }
     differences = [
         Difference(name, value, flavor[field])
-        for name, field in _FIELDS.items()
-        if (value := call.properties.get(name)) is not None
-        and field in flavor
-        and field in readable
-        and not _is_same(name, value, flavor[field])
+        for name, (field, value) in compared.items()
+        if field in flavor and not _is_same(name, value, flavor[field])
     ]
-    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+    absent = [
+        name for name, (field, value) in compared.items() if value != {} and field not in flavor
+    ]
+    return Observation.from_comparison("the flavor", differences, absent)
 
 
 def _is_same(name: str, desired: Json, observed: Json) -> bool:

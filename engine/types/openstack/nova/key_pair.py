@@ -16,14 +16,15 @@ from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
 from engine.types.live_object import LiveObject
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import Difference, Observation
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Session, object_in, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
-    observe_confirmed,
+    observed_list,
     proceed,
     run_guarded,
-    unknown_states,
+    unknown_state,
 )
 from engine.types.openstack.live_values import (
     LiveProperties,
@@ -35,7 +36,7 @@ from engine.types.openstack.lookups import USERS
 from engine.types.openstack.nova.schema import KEY_PAIR
 from engine.types.openstack.service_errors import FORBIDDEN, CloudError
 from engine.types.openstack.services import COMPUTE
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json
 
 #: In the data: the ID of the user whom the key pair belongs to. Key pairs of 0.2.0 have it in the
 #: attribute `show`, after a check.
@@ -150,26 +151,26 @@ class KeyPair(CloudType):
         """A template without the key has a private key that does not fit an observed one."""
         return super().adopted_places(properties, path) if properties.get("public_key") else ()
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+    def observed_list(self, call: Call) -> ObservedList:
         """Always with the ID of the owner: without it, Nova lists those of the observer, and all
         others would look like missing ones. It refuses the ID to other users."""
-        session, owner = self._cloud.observer_session(calls[0]), _owner_of(calls[0])
-        try:
-            return await observe_confirmed(
-                calls,
-                lambda: _pages(session, owner),
-                lambda one: str(one.get("name")),
-                lambda call: find_key_pair(session, str(call.physical_id), owner),
-                _compare,
-                _GONE,
-            )
-        except CloudError as error:
+        session, owner = self._cloud.observer_session(call), _owner_of(call)
+
+        def unknown(error: CloudError) -> Observation:
             if error.status != FORBIDDEN:
-                return unknown_states(calls, error)
+                return unknown_state(error)
             reason = f"the key pair belongs to the user {owner}; the observer may not read it"
             public = "the observer may not read the key pairs of their user"
-            unknown = Observation.unknown(f"{reason}: {error}", f"{public}: {error.public}")
-            return {call.resource_id: unknown for call in calls}
+            return Observation.unknown(f"{reason}: {error}", f"{public}: {error.public}")
+
+        return observed_list(
+            lambda: _pages(session, owner),
+            _compare,
+            _GONE,
+            id_of=lambda one: str(one.get("name")),
+            find=lambda one: find_key_pair(session, str(one.physical_id), owner),
+            unknown=unknown,
+        )
 
 
 def _owner_of(call: Call) -> str:
@@ -191,12 +192,14 @@ def _compare(call: Call, pair: Mapping[str, Json]) -> Observation:
         "public_key": (_strip(given), _strip(pair.get("public_key"))),
         "type": (call.properties.get("type") or "ssh", pair.get("type")),
     }
+    known = {path: one for path, one in pairs.items() if one[0] is not None}
     differences = [
         Difference(path, wanted, found)
-        for path, (wanted, found) in pairs.items()
-        if wanted is not None and found is not None and wanted != found
+        for path, (wanted, found) in known.items()
+        if found is not None and wanted != found
     ]
-    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+    absent = [path for path, (_, found) in known.items() if found is None]
+    return Observation.from_comparison("the key pair", differences, absent)
 
 
 def _strip(value: Json) -> Json:

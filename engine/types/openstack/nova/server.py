@@ -16,12 +16,13 @@ from engine.types.custom_constraints import ValidationContext
 from engine.types.http_client import ServiceError
 from engine.types.live_object import LiveObject
 from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Cloud, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
     ObjectProgress,
     cancellation,
-    observe_listed,
+    observed_list,
     poll,
     proceed,
     run_guarded,
@@ -64,7 +65,7 @@ from engine.types.software.deployed_server import (
 from engine.types.software.metadata_objects import OBJECTS
 from engine.types.software.multipart import is_config_id
 from engine.types.software.software_store import SoftwareStore
-from engine.words import Json, ResourceId
+from engine.words import Json
 
 _GONE = "the server does not exist"
 #: A field of a server's document that may have secrets.
@@ -459,11 +460,9 @@ class Server(CloudType):
     def adopted_data(self, data: Mapping[str, Json], path: str, value: Json) -> Mapping[str, Json]:
         return {**data, path: value} if path in ("flavor", "image") else data
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session, project = self._cloud.observer_session(calls[0]), calls[0].project
-        return await observe_listed(
-            calls, lambda: _server_pages(session, project), observe_server, _GONE
-        )
+    def observed_list(self, call: Call) -> ObservedList:
+        session = self._cloud.observer_session(call)
+        return observed_list(lambda: _server_pages(session, call.project), observe_server, _GONE)
 
 
 def _properties_error(properties: Mapping[str, Json]) -> str | None:

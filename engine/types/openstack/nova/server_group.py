@@ -11,19 +11,18 @@ from typing import Final
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome
 from engine.types.custom_constraints import ValidationContext
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import Observation, observe_fields
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import MAX_PAGES, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
     CloudType,
-    observe_confirmed,
+    observed_list,
     proceed,
     run_guarded,
-    unknown_states,
 )
 from engine.types.openstack.nova.schema import SERVER_GROUP
-from engine.types.openstack.service_errors import CloudError
 from engine.types.openstack.services import COMPUTE
-from engine.words import Json, ObservedState, ResourceId
+from engine.words import Json
 
 _RULE = "max_server_per_host"
 _GONE: Final = "the server group does not exist"
@@ -96,21 +95,14 @@ class ServerGroup(CloudType):
     def observed_paths(self, properties: Mapping[str, Json]) -> Sequence[str]:
         return _OBSERVED
 
-    async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
+    def observed_list(self, call: Call) -> ObservedList:
         """Nova ignores the query for all projects if the reader is no administrator, so a group
         that the list lacks is read by itself."""
-        session = self._cloud.observer_session(calls[0])
-        try:
-            return await observe_confirmed(
-                calls,
-                lambda: _pages(session),
-                lambda one: str(one.get("id")),
-                lambda call: _find(session, str(call.physical_id)),
-                _compare,
-                _GONE,
-            )
-        except CloudError as error:
-            return unknown_states(calls, error)
+        session = self._cloud.observer_session(call)
+        return observed_list(
+            lambda: _pages(session), _compare, _GONE,
+            find=lambda one: _find(session, str(one.physical_id)),
+        )  # fmt: skip
 
 
 def _done(group: Mapping[str, Json]) -> Done:
@@ -144,13 +136,10 @@ def _compare(call: Call, group: Mapping[str, Json]) -> Observation:
         ("name", name, group.get("name")),
         ("policies", properties.get("policies"), [group.get("policy")]),
     ]
+    fields = {"name": "name", "policies": "policy", "rules": "rules"}
     if rules.get(_RULE) is not None:
         found = group.get("rules")
         limit = found.get(_RULE) if isinstance(found, Mapping) else None
         pairs.append(("rules", {_RULE: int(rules[_RULE])}, {_RULE: limit}))
-    differences = [
-        Difference(path, wanted, seen)
-        for path, wanted, seen in pairs
-        if wanted not in (None, []) and wanted != seen
-    ]
-    return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+    absent = [path for path, field in fields.items() if field not in group]
+    return observe_fields("the server group", pairs, absent)

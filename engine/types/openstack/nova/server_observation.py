@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.types.contract import Call
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import Difference, Observation
 from engine.types.openstack.nova import server_state
 from engine.types.openstack.nova.server_request import own_metadata
 from engine.types.openstack.nova.server_requests import server_name
@@ -17,6 +17,8 @@ OBSERVED = ("flavor", "image", "metadata", "name", "tags")
 def observe_server(call: Call, server: Mapping[str, Json]) -> Observation:
     """Compare a server with its resource."""
     status = server_state.status_of(server)
+    if not status:
+        return Observation.lacking("the response about the server lacks its status")
     if status == server_state.ERROR:
         reason = server_state.fault_reason(server)
         return Observation(ObservedState.DEGRADED, (), reason, "Went to status ERROR")
@@ -38,11 +40,14 @@ def observe_server(call: Call, server: Mapping[str, Json]) -> Observation:
             properties.get("tags") or [],
         ),
     }
+    flavor = server.get("flavor")
+    absent = {path for path in pairs if path not in server}
+    if not isinstance(flavor, Mapping) or "original_name" not in flavor:
+        absent.add("flavor")
     differences = [
         Difference(path, shown, actual)
         for path, (expected, actual, shown) in pairs.items()
-        if expected is not None and expected != actual
+        if path not in absent and expected is not None and expected != actual
     ]
-    if differences:
-        return Observation(ObservedState.CHANGED, differences)
-    return PRESENT
+    lacking = [path for path, (expected, *_) in pairs.items() if expected and path in absent]
+    return Observation.from_comparison("the server", differences, lacking)

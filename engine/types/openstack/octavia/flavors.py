@@ -1,7 +1,7 @@
 """What the operator offers: OS::Octavia::Flavor, FlavorProfile, AvailabilityZone,
 AvailabilityZoneProfile. For administrators."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from engine.types.contract import Call, ResourceType
 from engine.types.openstack.cloud import Cloud, Session, id_of
@@ -13,15 +13,7 @@ from engine.words import Json
 
 
 class OfferType(ObjectType):
-    """Its list has no filter by IDs."""
-
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        async for page in session.pages(LOAD_BALANCER, self.row.path, self.row.list_key):
-            for one in page:
-                if self.id_of(one) in ids:
-                    yield one
+    lists_all, reads_unlisted = True, False
 
 
 class ZoneType(OfferType):

@@ -13,9 +13,10 @@ from typing import Final
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Outcome, Wait
 from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
 from engine.types.openstack.addresses import canonical
 from engine.types.openstack.cloud import Session, segment
-from engine.types.openstack.cloud_operation import observe_listed, wait_for_observer
+from engine.types.openstack.cloud_operation import observed_list, unknown_state, wait_for_observer
 from engine.types.openstack.names import ID
 from engine.types.openstack.object_type import REFUSED, TAGS, Mark, RepairedType
 from engine.types.openstack.service_errors import CONFLICT, CloudError
@@ -172,8 +173,15 @@ class OctaviaType(RepairedType):
         known = call.physical_id is not None and self.cloud.can_observe(call)
         return self.schema.name if known else None
 
+    def observed_list(self, call: Call) -> ObservedList | None:
+        """One for all of a project. Members and rules have one for each pool and policy."""
+        if "{" in self.row.path:
+            return None
+        return self._list(self.cloud.observer_session(call), self.row.path, call.project)
+
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        """One list for all of a project; of members and rules, one for each pool and policy."""
+        if (listed := self.observed_list(calls[0])) is not None:
+            return await listed.observe(calls)
         session, project = self.cloud.observer_session(calls[0]), calls[0].project
         by_path: dict[str, list[Call]] = {}
         found: dict[ResourceId, Observation] = {}
@@ -181,15 +189,14 @@ class OctaviaType(RepairedType):
             try:
                 by_path.setdefault(await self._path(call, session), []).append(call)
             except CloudError as error:
-                found[call.resource_id] = Observation.unknown(
-                    str(error), error.public, error.throttled
-                )
-        missing = f"the {self.row.what} does not exist"
+                found[call.resource_id] = unknown_state(error)
         for path, those in by_path.items():
-            found |= await observe_listed(
-                those, partial(self._pages, session, path, project), self.compare, missing
-            )
+            found |= await self._list(session, path, project).observe(those)
         return found
+
+    def _list(self, session: Session, path: str, project: str) -> ObservedList:
+        pages = partial(self._pages, session, path, project)
+        return observed_list(pages, self.compare, f"the {self.row.what} does not exist")
 
     async def _pages(
         self, session: Session, path: str, project: str

@@ -19,6 +19,7 @@ from engine.types.openstack.cloud_operation import (
     poll,
     proceed,
     run_guarded,
+    unknown_state,
 )
 from engine.types.openstack.object_type import existing_error
 from engine.types.openstack.service_errors import CONFLICT, CloudError
@@ -179,8 +180,7 @@ class Container(CloudType):
                 names.difference_update(page)
             missing = {one for one in names if await find_container(session, one, account) is None}
         except CloudError as error:
-            unknown = Observation.unknown(str(error), error.public, error.throttled)
-            return {call.resource_id: unknown for call in calls}
+            return {call.resource_id: unknown_state(error) for call in calls}
         reason = "the container does not exist"
         gone = Observation(ObservedState.MISSING, (), reason, reason)
         return {

@@ -57,6 +57,7 @@ _PLACES: Final = {
 
 class TroveType(ObjectType):
     replaces_tainted = False
+    lists_all = True
 
     def saves_id(self, call: Call) -> bool:
         return True
@@ -126,22 +127,12 @@ class TroveType(ObjectType):
 
     # ---- observation
 
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        """One list, of all projects or of that of the observer. What it lacks, because it has moved
-        between its pages, is read by itself."""
-        left, path, query = set(ids), self.row.path, {}
+    def list_all(self, session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        """Of all projects, or of that of the observer."""
+        path, key = self.row.path, self.row.list_key
         if session.reads_all_projects:
-            path, query = f"/mgmt{path}", {"deleted": "false"}
-        async for page in session.pages(DATABASE, path, self.row.list_key, query):
-            for one in page:
-                if one.get("id") in left:
-                    left.discard(str(one["id"]))
-                    yield one
-        for object_id in sorted(left):
-            if (found := await self.find(session, self.row.path, object_id)) is not None:
-                yield found
+            return session.pages(DATABASE, f"/mgmt{path}", key, {"deleted": "false"})
+        return session.pages(DATABASE, path, key)
 
     def is_observed(self, name: str) -> bool:
         return name == NAME or name in _PLACES

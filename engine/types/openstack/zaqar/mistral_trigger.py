@@ -7,7 +7,7 @@ import orjson
 
 from engine.errors import Findings
 from engine.types.contract import Call
-from engine.types.observation import PRESENT, Difference, Observation
+from engine.types.observation import Difference, Observation
 from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.mistral.external_resource import EXECUTIONS
 from engine.types.openstack.mistral.lookups import WORKFLOWS
@@ -16,7 +16,7 @@ from engine.types.openstack.object_type import is_alike
 from engine.types.openstack.services import WORKFLOW
 from engine.types.openstack.zaqar.schema import MISTRAL_TRIGGER
 from engine.types.openstack.zaqar.subscription import OPTIONS, SUBSCRIBER, QueueSubscription
-from engine.words import Json, ObservedState
+from engine.words import Json
 
 #: What Zaqar replaces by the message.
 MESSAGE: Final = "$zaqar_message$"
@@ -61,12 +61,15 @@ class MistralTrigger(QueueSubscription):
         seen = body if isinstance(body, Mapping) else {}
         wanted = _request(str(call.properties["workflow_id"]), call.properties)
         live = {**seen, TTL: found.get(TTL)}
+        absent = [name for name in (OPTIONS, TTL) if name not in found]
+        wanted = {} if OPTIONS in absent else wanted
+        wanted |= {} if TTL in absent else {TTL: call.properties[TTL]}
         differences = [
             Difference(name, value, live.get(name))
-            for name, value in {**wanted, TTL: call.properties[TTL]}.items()
+            for name, value in wanted.items()
             if not is_alike(value, live.get(name))
         ]
-        return Observation(ObservedState.CHANGED, differences) if differences else PRESENT
+        return Observation.from_comparison(f"the {self.row.what}", differences, absent)
 
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
         return [TTL, "workflow_id", "params", "input"]

@@ -33,6 +33,8 @@ CREATED: Final = 201
 
 
 class Queue(RepairedType):
+    lists_all, reads_unlisted = True, False
+
     def __init__(self, cloud: Cloud) -> None:
         row = ObjectRow(
             "queue", MESSAGING, "/queues", "", "queues", cleared={METADATA: {}},
@@ -96,10 +98,9 @@ class Queue(RepairedType):
         raise CloudError(reason, status=404, public="the queue does not exist")
 
     async def _queues(self, session: Session) -> AsyncIterator[Mapping[str, Json]]:
-        async for page in session.pages(MESSAGING, self.row.path, self.row.list_key, DETAILED):
+        async for page in self.list_all(session):
             for one in page:
-                known = one.get(METADATA)
-                yield _queue(str(one.get(NAME)), known if isinstance(known, Mapping) else {})
+                yield one
 
     async def find_created(
         self, call: Call, session: Session, path: str, mark: Mark
@@ -123,12 +124,9 @@ class Queue(RepairedType):
     def observer_session(self, call: Call) -> Session:
         return self.cloud.owner_session(call)
 
-    async def read_by_ids(
-        self, session: Session, ids: Sequence[str]
-    ) -> AsyncIterator[Mapping[str, Json]]:
-        async for one in self._queues(session):
-            if one[NAME] in ids:
-                yield one
+    async def list_all(self, session: Session) -> AsyncIterator[Sequence[Mapping[str, Json]]]:
+        async for page in session.pages(MESSAGING, self.row.path, self.row.list_key, DETAILED):
+            yield [_listed_queue(one) for one in page]
 
     def is_observed(self, name: str) -> bool:
         return name == METADATA
@@ -155,6 +153,13 @@ def patch(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[Json]:
 
 def _pointer(name: str) -> str:
     return f"/{METADATA}/{name.replace('~', '~0').replace('/', '~1')}"
+
+
+def _listed_queue(one: Mapping[str, Json]) -> Mapping[str, Json]:
+    if METADATA not in one:
+        return {NAME: str(one.get(NAME))}
+    known = one.get(METADATA)
+    return _queue(str(one.get(NAME)), known if isinstance(known, Mapping) else {})
 
 
 def _queue(name: str, metadata: Mapping[str, Json]) -> Mapping[str, Json]:

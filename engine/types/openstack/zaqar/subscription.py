@@ -14,7 +14,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call
 from engine.types.observation import Observation
 from engine.types.openstack.cloud import Cloud, Session, id_of, object_in, segment
-from engine.types.openstack.cloud_operation import observe_listed
+from engine.types.openstack.cloud_operation import observed_list
 from engine.types.openstack.object_type import Mark, ObjectRow, RepairedType, existing_error
 from engine.types.openstack.operation_marker import MARKER
 from engine.types.openstack.service_errors import CloudError
@@ -156,7 +156,7 @@ class QueueSubscription(RepairedType):
         missing = f"the {self.row.what} does not exist"
         for path, those in by_queue.items():
             pages = partial(self._pages, session, path)
-            found |= await observe_listed(those, pages, self.compare, missing)
+            found |= await observed_list(pages, self.compare, missing).observe(those)
         return found
 
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:
@@ -165,6 +165,8 @@ class QueueSubscription(RepairedType):
 
 def _subscription(found: Mapping[str, Json]) -> Mapping[str, Json]:
     """With the options that are properties."""
+    if OPTIONS not in found:
+        return found
     options = found.get(OPTIONS)
     known = options if isinstance(options, Mapping) else {}
     own = {name: one for name, one in known.items() if name not in _ADDED}

@@ -21,7 +21,7 @@
  * @property {string} digest
  * @property {number | null} node node ID in the graph of its stack; null: a hook about drift
  * @property {{needed: number, given: number, by: string[]}} approvals
- * @property {string[]} answer_by empty: anyone
+ * @property {string[]} answer_by empty: anyone in the project
  * @property {string} exclude
  * @property {Schema | null} ask
  * @property {string[]} patch

@@ -29,7 +29,7 @@ export const NAVIGATION = [
 const OTHER_PAGES = [
   { name: "stack", title: "Stack", component: StackPage, wide: true, under: "stacks" },
   { name: "edit", title: "Edit", component: EditPage, wide: true, under: "stacks" },
-  { name: "cli-login", title: "Log in to the command line", component: CliLogin },
+  { name: "cli-login", title: "Sign in to the command line", component: CliLogin },
   { name: "new", title: "New stack", component: NewPage, wide: true, under: "stacks" },
 ];
 

@@ -6,6 +6,7 @@ import { notify } from "../app/notices.js";
 import { href, navigate } from "../app/route.js";
 import { Dialog } from "../parts/dialog.js";
 import { ProblemBox } from "../parts/problem.js";
+import { isContinuedByUpdate } from "../stack/actions.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { pathOf } from "./loading.js";
 
@@ -111,7 +112,8 @@ export function ApplyButton({ project, stack, draft, check, leaving }) {
 /** @param {import("./loading.js").Loaded | null} current @param {boolean} changed */
 function labelOf(current, changed) {
   if (!current) return "Create";
-  if (current.status === "STOPPED") return changed ? "Resume with changes" : "Resume";
+  if (current.status === "STOPPED" && isContinuedByUpdate(current.action))
+    return changed ? "Resume with changes" : "Resume";
   return "Update";
 }
 

@@ -15,6 +15,8 @@ const SECTION = "parameters";
  * @param {string} text @returns {Record<string, unknown> | undefined}
  */
 export function parameterValues(text) {
+  const { root, faults } = read(text);
+  if (root === null && faults.length === 0) return {}; // empty, or only comments
   const result = parseValue(text);
   if (result === undefined) return undefined;
   const section = result?.[SECTION];

@@ -17,19 +17,27 @@
  *   destroys: string[], same: boolean, adopted: {name: string, value: Adopted}[]}} Plan
  */
 
-/** Kinds of changes and their titles, most destructive first. @type {[string, string][]} */
+/** Kinds of changes and their titles, most destructive first; then resources without an expected
+ * change that values not known yet can change. @type {[string, string][]} */
 const KINDS = [
   ["deleted", "Deleted"],
   ["replaced", "Replaced"],
   ["updated", "Updated"],
   ["added", "Added"],
+  ["uncertain", "May change"],
 ];
 /** Kinds that destroy a physical resource. */
 const DESTROYS = ["deleted", "replaced"];
 
 /** @param {Preview} preview @returns {Plan} */
 export function planOf(preview) {
-  const changes = preview.resource_changes;
+  const unchanged = preview.resource_changes.unchanged ?? [];
+  /** @type {Record<string, Planned[]>} */
+  const changes = {
+    ...preview.resource_changes,
+    unchanged: unchanged.filter((planned) => planned.certain),
+    uncertain: unchanged.filter((planned) => !planned.certain),
+  };
   const groups = KINDS.map(([kind, title]) => ({
     kind,
     title,
@@ -92,6 +100,7 @@ export function uncertainty(kind, planned) {
     return "may be replaced or left unchanged, depending on values not known yet";
   if (kind === "deleted" || kind === "replaced")
     return "may not be needed, depending on values not known yet";
+  if (kind === "uncertain") return "may be changed or replaced, depending on values not known yet";
   return "depends on values not known yet";
 }
 

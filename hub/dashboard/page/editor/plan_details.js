@@ -49,7 +49,7 @@ function AdoptedValues({ adopted }) {
 /** @param {{group: import("./plan.js").Group, draft: Draft | null, note?: (path: string) => unknown}} props */
 function Group({ group, draft, note }) {
   const { kind, title, resources } = group;
-  return html`<section class="edit-group" data-kind=${kind} aria-label=${`${title} resources`}>
+  return html`<section class="edit-group" data-kind=${kind} aria-label=${kind === "uncertain" ? "Resources that may change" : `${title} resources`}>
     <h3>${title} <span class="muted">${resources.length}</span></h3>
     <ul>
       ${resources
@@ -69,7 +69,7 @@ function Group({ group, draft, note }) {
   </section>`;
 }
 
-/** Operation of each kind of change. @type {Record<string, string>} */
+/** Operation of each kind of change that is expected. @type {Record<string, string>} */
 const OPERATION = { deleted: "delete", replaced: "replace", updated: "update", added: "create" };
 
 /**
@@ -84,7 +84,7 @@ function Resource({ kind, resource, draft, note }) {
     <div class="row">
       <code class="breaks name">${resource.path}</code>
       <span class="muted breaks">${resource.resource_type}</span>
-      ${draft && html`<${StopHere} place=${resource.path} operation=${OPERATION[kind]} draft=${draft} />`}
+      ${draft && OPERATION[kind] && html`<${StopHere} place=${resource.path} operation=${OPERATION[kind]} draft=${draft} />`}
     </div>
     ${left && html`<p class=${resource.denied ? "wrong" : "uncertain"}>${resource.denied ? "Forbidden: " : ""}${left}</p>`}
     ${note?.(resource.path)}

@@ -1,4 +1,5 @@
 // Labels of the graph.
+import { NESTED_STACK } from "./fold/events.js";
 import { displayState } from "./fold/tally.js";
 
 /**
@@ -10,8 +11,8 @@ import { displayState } from "./fold/tally.js";
 /** @type {Record<Shown, string>} */
 export const WORDS = {
   gate: "waiting for approval",
-  parked: "parked",
-  waiting: "waiting",
+  parked: "waiting",
+  waiting: "waiting for dependencies",
   ready: "ready",
   running: "running",
   done: "done",
@@ -20,17 +21,26 @@ export const WORDS = {
   dropped: "dropped",
 };
 
+/** Words where there is little room; icons distinguish the states. @type {Record<Shown, string>} */
+export const SHORT_WORDS = { ...WORDS, gate: "waiting", waiting: "waiting" };
+
 /**
+ * @param {GraphNode} node
  * @param {Progress} progress
- * @returns {string} for example "web, create, waiting for approval at pre-create"
+ * @returns {string} for example "waiting for approval at pre-create"
  */
-export function sentence(progress) {
+export function sentence(node, progress) {
   const state = displayState(progress);
   if (state === "gate") return `waiting for approval at ${progress.hook?.point}`;
-  if (state === "parked") return progress.reason ? `parked: ${progress.reason}` : "parked";
-  if (state === "waiting") return "waiting for dependencies";
+  if (state === "parked") return whatItWaitsFor(node, progress);
   if (state === "failed" && progress.reason) return `failed: ${progress.reason}`;
   return WORDS[state];
+}
+
+/** @param {GraphNode} node @param {Progress} progress */
+function whatItWaitsFor(node, { reason }) {
+  if (node.nested_stack_id || reason === NESTED_STACK) return "waiting for its nested stack";
+  return reason ? `waiting: ${reason}` : WORDS.parked;
 }
 
 /**
@@ -64,7 +74,7 @@ export function nameOf(node) {
  * @returns {string} "web, create, waiting for approval at pre-create"
  */
 export function label(node, progress) {
-  const parts = [nameOf(node), operationOf(node, progress), sentence(progress)];
+  const parts = [nameOf(node), operationOf(node, progress), sentence(node, progress)];
   if (node.direction === "cleanup") parts.splice(1, 0, "cleanup");
   return parts.join(", ");
 }

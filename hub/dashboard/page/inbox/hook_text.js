@@ -29,8 +29,7 @@ export function principalText(who) {
 /** The approvers as text. @param {Hook} hook */
 export function approversText(hook) {
   const named = [...new Set(hook.answer_by)].map(principalText);
-  const text =
-    named.length === 0 ? "anyone in the project with permission to answer" : joinWithOr(named);
+  const text = named.length === 0 ? "anyone in the project" : joinWithOr(named);
   if (hook.exclude !== "requester") return text;
   return `${text}, except ${hook.requested_by} (the requester)`;
 }

@@ -36,7 +36,10 @@ export function hasApproved(hook, user) {
  */
 export function offeredDecisions(hook, user) {
   if (hook.state !== "waiting" || denialReason(hook, user)) return [];
-  const adoptable = hook.resource?.drift?.state === "changed";
+  const drift = hook.resource?.drift;
+  // A value that the object does not have cannot be adopted.
+  const adoptable =
+    drift?.state === "changed" && drift.differences.every(({ observed }) => observed !== null);
   return hook.allowed.filter(
     (item) => !(hasApproved(hook, user) && APPROVES.has(item)) && (item !== "adopt" || adoptable),
   );

@@ -17,3 +17,14 @@ const STATES = {
 export function driftText({ state, reason }) {
   return `${STATES[state] ?? state}${reason ? `: ${reason}` : ""}.`;
 }
+
+/**
+ * The text of a badge, as it follows "drift: "; null: there is no drift, or none is known.
+ *
+ * @param {{state: string, last_known?: {state: string} | null}} drift
+ * @returns {string | null}
+ */
+export function badgeText({ state, last_known }) {
+  if (state !== "unknown") return state;
+  return last_known ? `${last_known.state}, now unknown` : null;
+}

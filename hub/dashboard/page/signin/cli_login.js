@@ -61,14 +61,14 @@ export function CliLogin({ project }) {
 
   if (!login.valid) {
     return html`<section class="signin card" aria-labelledby="cli-login">
-      <h1 id="cli-login">Log in to the command line</h1>
+      <h1 id="cli-login">Sign in to the command line</h1>
       <p role="alert">The address is incomplete. Run <code>headgate login --web</code> again.</p>
     </section>`;
   }
   const problem = failure.value ? asProblem(failure.value) : null;
   const ofCode = problem?.place === "user_code" ? `${problem.message}. ${problem.remedy}` : "";
   return html`<section class="signin card" aria-labelledby="cli-login">
-    <h1 id="cli-login">Log in to the command line</h1>
+    <h1 id="cli-login">Sign in to the command line</h1>
     ${
       code.value
         ? html`<p role="status">Paste this code into the terminal within 5 minutes. Give it to no one else.</p>
@@ -89,7 +89,7 @@ export function CliLogin({ project }) {
             <//>
             ${problem && (ofCode ? html`<${FieldErrorHelp} problem=${problem} />` : html`<${ProblemBox} error=${problem} />`)}
             <div class="row">
-              <button class="first" disabled=${busy.value}>Log in the terminal</button>
+              <button class="first" disabled=${busy.value}>Sign in the terminal</button>
               <button type="button" onClick=${cancel}>Cancel</button>
             </div>
           </form>`

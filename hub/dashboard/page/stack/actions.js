@@ -28,6 +28,12 @@ const isDeleted = (stack) => stack.stack_status === "DELETE_COMPLETE";
 /** @param {Stack} stack */
 const isIdle = (stack) => !isBusy(stack) && !isDeleted(stack) && !isNested(stack);
 
+/** Actions that another request than an update continues. */
+const WITHOUT_VERSION = ["DELETE", "CHECK", "SUSPEND", "RESUME", "SNAPSHOT"];
+
+/** Whether an update continues an action that has stopped or failed. @param {string} action */
+export const isContinuedByUpdate = (action) => !WITHOUT_VERSION.includes(action);
+
 /** @param {string} name @returns {Act["request"]} */
 const action = (name) => (path) => ["POST", `${path}/actions`, { [name]: null }];
 
@@ -39,9 +45,18 @@ const ACTIONS = [
     isAvailable: (stack) =>
       isIdle(stack) &&
       ["STOPPED", "FAILED"].includes(statusParts(stack).status) &&
-      statusParts(stack).action !== "DELETE",
+      isContinuedByUpdate(statusParts(stack).action),
     request: (path) => ["PATCH", path, {}],
     done: "Resuming the change.",
+  },
+  {
+    name: "replace-failed",
+    label: "Replace failed resources",
+    isAvailable: (stack) => stack.stack_status === "CHECK_FAILED" && isIdle(stack),
+    request: (path) => ["PATCH", path, {}],
+    done: "Updating the stack.",
+    confirmation:
+      "Updates the stack with the template and parameters that it has. Resources that failed the check are replaced.",
   },
   {
     name: "stop",
@@ -50,7 +65,7 @@ const ACTIONS = [
     request: action("stop"),
     done: "Stopping. Operations in progress will finish.",
     confirmation:
-      "Operations in progress finish, no new operations start, and waiting hooks are superseded. You can resume the change later with an update.",
+      "Operations in progress finish, no new operations start, and waiting hooks are superseded. You can continue the action later.",
   },
   {
     name: "cancel",
@@ -79,14 +94,19 @@ const ACTIONS = [
   {
     name: "resume",
     label: "Resume",
-    isAvailable: (stack) => isIdle(stack) && statusParts(stack).action === "SUSPEND",
+    isAvailable: (stack) =>
+      isIdle(stack) &&
+      (statusParts(stack).action === "SUSPEND" ||
+        ["RESUME_STOPPED", "RESUME_FAILED"].includes(stack.stack_status)),
     request: action("resume"),
     done: "Resuming every suspended resource.",
   },
   {
     name: "snapshot",
     label: "Snapshot",
-    isAvailable: (stack) => isIdle(stack) && statusParts(stack).status === "COMPLETE",
+    isAvailable: (stack) =>
+      isIdle(stack) &&
+      (statusParts(stack).status === "COMPLETE" || statusParts(stack).action === "SNAPSHOT"),
     request: (path) => ["POST", `${path}/snapshots`, {}],
     done: "Creating a snapshot.",
   },

@@ -9,7 +9,6 @@ import { ProblemBox } from "../parts/problem.js";
 import { TimelineButton } from "../timeline/timeline.js";
 import { html } from "../vendor/preact.js";
 import { STEP_COMMANDS } from "./debugging.js";
-import { keyOfHook } from "./view_state.js";
 
 /** @typedef {import("./debugging.js").Debugging} Debugging */
 /** @typedef {import("./view_state.js").ViewState} ViewState */
@@ -64,7 +63,7 @@ export function DebuggerBar({ debugging }) {
  * @param {{viewState: ViewState}} props
  */
 function HookPosition({ viewState }) {
-  const hooks = viewState.watched.hooks.value;
+  const hooks = viewState.nodeHooks.value;
   const hook = viewState.hook.value;
   if (!hook) {
     const busy = viewState.watched.stack.value?.stack_status.endsWith("IN_PROGRESS");
@@ -73,7 +72,7 @@ function HookPosition({ viewState }) {
   const at = hooks.indexOf(hook) + 1;
   return html`<p class="row">
     <span class="badge" data-state="gate"><${Icon} name="gate" label="Waiting for approval" /></span>
-    <button class="plain stack-place" onClick=${() => viewState.select(keyOfHook(hook))}>
+    <button class="plain stack-place" onClick=${() => viewState.selectHook(hook)}>
       <code><${Breakable} text=${hook.path || "the stack"} /></code> at ${hook.point}
     </button>
     <span class="muted"><${Ago} at=${hook.opened_at} /></span>
@@ -118,11 +117,13 @@ function runToHere(debugging) {
 
 /** @param {ViewState} viewState @param {1 | -1} by */
 function selectNext(viewState, by) {
-  const hooks = viewState.watched.hooks.value;
+  const hooks = viewState.nodeHooks.value;
   const hook = viewState.hook.value;
   if (!hook) return;
   const at =
-    viewState.selected.value === keyOfHook(hook) ? hooks.indexOf(hook) + by : hooks.indexOf(hook);
+    viewState.selected.value === viewState.keyOf(hook)
+      ? hooks.indexOf(hook) + by
+      : hooks.indexOf(hook);
   const target = hooks[(at + hooks.length) % hooks.length];
-  if (target) viewState.select(keyOfHook(target));
+  if (target) viewState.selectHook(target);
 }

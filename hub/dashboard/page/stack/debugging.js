@@ -7,7 +7,6 @@ import { change, draftOf } from "../inbox/drafts.js";
 import { offeredDecisions } from "../inbox/rights.js";
 import { decide } from "../inbox/submit.js";
 import { signal } from "../vendor/preact.js";
-import { keyOfHook } from "./view_state.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../graph/types.js").GraphNode} GraphNode */
@@ -17,14 +16,15 @@ import { keyOfHook } from "./view_state.js";
 /** @typedef {import("./view_state.js").Subject} Subject */
 
 /**
- * A step command.
- * @typedef {object} StepCommand
+ * A command that answers a hook.
+ * @typedef {object} AnswerCommand
  * @property {string} name
  * @property {string} word
- * @property {string} key
- * @property {string} description
- * @property {"step" | "run" | "continue"} decision
+ * @property {"step" | "run" | "continue" | "repair" | "adopt"} decision
  * @property {"into" | "out"} [how]
+ *
+ * A step command, with its key.
+ * @typedef {AnswerCommand & {key: string, description: string}} StepCommand
  */
 
 /** In the order of the buttons. @type {readonly StepCommand[]} */
@@ -68,6 +68,12 @@ export const STEP_COMMANDS = [
   },
 ];
 
+/** Commands that answer a hook about drift. @type {readonly AnswerCommand[]} */
+export const DRIFT_COMMANDS = [
+  { name: "repair", word: "Repair", decision: "repair" },
+  { name: "adopt", word: "Adopt observed values", decision: "adopt" },
+];
+
 export class Debugging {
   /** @param {ViewState} viewState */
   constructor(viewState) {
@@ -87,7 +93,7 @@ export class Debugging {
 
   /**
    * Whether a command is available.
-   * @param {StepCommand} command @param {Hook | null} hook the selected hook by default
+   * @param {AnswerCommand} command @param {Hook | null} hook the selected hook by default
    */
   isAvailable(command, hook = this.viewState.hook.value) {
     if (!hook || this.viewState.past.value || this.watched.gone.value) return false;
@@ -97,7 +103,7 @@ export class Debugging {
     return true;
   }
 
-  /** @param {StepCommand} command @param {Hook | null} hook the selected hook by default */
+  /** @param {AnswerCommand} command @param {Hook | null} hook the selected hook by default */
   async send(command, hook = this.viewState.hook.value) {
     if (!hook || !this.isAvailable(command, hook)) return;
     if (hook.ask !== null) return this.#sendWithData(hook, command);
@@ -112,10 +118,10 @@ export class Debugging {
 
   /**
    * Sends a command with the data of the answer form, which shows the first missing field.
-   * @param {Hook} hook @param {StepCommand} command
+   * @param {Hook} hook @param {AnswerCommand} command
    */
   async #sendWithData(hook, { decision, how }) {
-    this.viewState.select(keyOfHook(hook));
+    this.viewState.selectHook(hook);
     const draft = draftOf(hook);
     if (draft.value.busy) return;
     if (how) change(draft, { how });
@@ -217,7 +223,7 @@ export class Debugging {
 
   /** @param {Hook} hook */
   #hasNestedStack(hook) {
-    const node = this.viewState.model.value?.node(keyOfHook(hook));
+    const node = this.viewState.model.value?.node(this.viewState.keyOf(hook));
     return Boolean(node?.nested_stack_id) || createsNestedStack(node?.type ?? "");
   }
 }

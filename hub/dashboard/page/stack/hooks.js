@@ -8,7 +8,6 @@ import { cachedHook } from "../inbox/waiting.js";
 import { Ago } from "../parts/ago.js";
 import { Changes } from "../parts/changes.js";
 import { html, useRef } from "../vendor/preact.js";
-import { keyOfHook } from "./view_state.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./view_state.js").ViewState} ViewState */
@@ -19,9 +18,11 @@ import { keyOfHook } from "./view_state.js";
  * The waiting hooks of a node, and ended hooks for which the user has a draft.
  * @param {ViewState} viewState @param {Subject} subject @returns {Hook[]}
  */
-function useOpen({ watched }, subject) {
+function useOpen(viewState, subject) {
   const before = useRef(/** @type {Hook[]} */ ([]));
-  const open = watched.hooks.value.filter((hook) => keyOfHook(hook) === subject.key);
+  const open = viewState.watched.hooks.value.filter(
+    (hook) => viewState.keyOf(hook) === subject.key,
+  );
   const ids = new Set(open.map((item) => item.id));
   const kept = before.current.filter((item) => !ids.has(item.id) && keepsVisible(item.id));
   const shown = [...open, ...kept].map((item) => cachedHook(item.id) ?? item);
@@ -29,9 +30,9 @@ function useOpen({ watched }, subject) {
   return shown;
 }
 
-/** @param {Hook} hook */
-function changes({ resource }) {
-  if (!resource || Object.keys(resource.changes).length === 0) return null;
+/** The differences of drift are shown with the drift of the resource. @param {Hook} hook */
+function changes({ resource, node }) {
+  if (!resource || node === null || Object.keys(resource.changes).length === 0) return null;
   return html`<${Changes} changes=${resource.changes} />`;
 }
 

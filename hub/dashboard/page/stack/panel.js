@@ -14,11 +14,11 @@ import { ProblemBox } from "../parts/problem.js";
 import { EventList } from "../timeline/timeline.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
-import { DriftDetails, PausedObservations, StackDrift } from "./drift.js";
+import { DriftDetails } from "./drift.js";
+import { StackExplanation } from "./explanation.js";
 import { HealthAndProtection } from "./health.js";
 import { EarlierHooks, OpenHooks } from "./hooks.js";
 import { ResourceEvents } from "./resource_events.js";
-import { UnfinishedNodes } from "./unfinished.js";
 import { Values } from "./values.js";
 import { WaitingHooks } from "./waiting_hooks.js";
 
@@ -40,9 +40,7 @@ export function Panel({ viewState, debugging }) {
   if (!subject) {
     return html`<aside class="stack-panel card" aria-label="Node">
       <${WaitingHooks} viewState=${viewState} debugging=${debugging} />
-      <${UnfinishedNodes} viewState=${viewState} />
-      <${StackDrift} viewState=${viewState} />
-      <${PausedObservations} viewState=${viewState} />
+      <${StackExplanation} viewState=${viewState} debugging=${debugging} />
       <p class="muted">Select a node in the graph to see its details: click it, or focus it and press Enter.</p>
     </aside>`;
   }
@@ -101,7 +99,7 @@ function State({ viewState, node }) {
   if (!model) return null;
   const progress = model.progress(node.key).value;
   const state = displayState(progress);
-  const word = `${operationOf(node, progress)}: ${sentence(progress)}`;
+  const word = `${operationOf(node, progress)}: ${sentence(node, progress)}`;
   return html`<p class="row">
     <${Badge} state=${state} word=${word} />
     ${node.direction === "cleanup" && html`<span class="muted">cleanup</span>`}

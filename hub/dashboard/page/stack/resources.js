@@ -94,7 +94,7 @@ function InChange({ viewState, path }) {
   if (!model || !node) return html`<span class="muted">not affected</span>`;
   const progress = model.progress(node.key).value;
   const state = displayState(progress);
-  return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(progress)}`} />`;
+  return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(node, progress)}`} />`;
 }
 
 /** @param {Resource} resource @param {ViewState} viewState @returns {Row} */

@@ -44,11 +44,25 @@
  * @property {string} reason
  * @property {string} since
  * @property {string | null} unrepaired
+ * @property {string} observed_at
  * @property {"request" | "policy" | "report" | null} found_by what caused the observation
+ * @property {{state: string, reason: string, since: string,
+ *   differences: {path: string, desired: unknown, observed: unknown}[]} | null} last_known before the
+ *   state became unknown
  *
- * @typedef {object} PausedObservation resources that are not observed until a time
- * @property {string} until
- * @property {string} sentence
+ * @typedef {{hook_id: string, path: string, sentence: string}} HeldDrift drift with a hook that
+ *   waits for an answer
+ * @typedef {{sentence: string}} UnrepairedDrift drift about which no hook waits
+ * @typedef {{sentence: string}} UnknownState resources whose state could not be observed
+ * @typedef {{until: string, sentence: string}} PausedObservation resources that are not observed
+ *   until a time
+ *
+ * @typedef {object} Explanation why a stack makes no progress, and about drift and observations
+ * @property {Reason[]} nodes
+ * @property {HeldDrift[]} drift
+ * @property {UnrepairedDrift[]} unrepaired
+ * @property {UnknownState[]} unknown
+ * @property {PausedObservation[]} paused
  *
  * @typedef {object} ResourceDetails details of a resource
  * @property {{action: string, status: string, reason: string, protected: boolean,

@@ -1,10 +1,7 @@
-/** The server's explanations of why each unfinished node waits. */
+/** Why each unfinished node waits. */
 
 import { WORDS } from "../graph/labels.js";
-import { useFetch } from "../parts/fetch.js";
 import { Icon } from "../parts/icon.js";
-import { Loading } from "../parts/loading.js";
-import { ProblemBox } from "../parts/problem.js";
 import { withRelativeTimes } from "../parts/relative_times.js";
 import { html } from "../vendor/preact.js";
 
@@ -16,27 +13,13 @@ const MAX_NODES = 60;
 /** States of nodes that only wait for others. @type {ReadonlySet<string>} */
 const BEHIND = new Set(["waiting", "ready"]);
 
-/** @param {{viewState: ViewState}} props */
-export function UnfinishedNodes({ viewState }) {
-  const { watched } = viewState;
-  // Each event may change the reasons.
-  const { data, failure } = useFetch(
-    async () => /** @type {Reason[]} */ ((await watched.get("/why")).nodes),
-    [watched],
-    (again) => watched.events.subscribe(again),
-  );
-  const nodes = data.value;
-  if (nodes === null) {
-    return failure.value
-      ? html`<${ProblemBox} error=${failure.value} />`
-      : html`<${Loading} what="the unfinished nodes" />`;
-  }
+/** nodes: with the sentences of the server. @param {{viewState: ViewState, nodes: Reason[]}} props */
+export function UnfinishedNodes({ viewState, nodes }) {
   // The waiting hooks are above, with their answers.
   const others = nodes.filter((node) => stateOf(node) !== "gate");
   const behind = others.filter((node) => BEHIND.has(node.state));
   const active = others.filter((node) => !BEHIND.has(node.state));
-  return html`<${ProblemBox} error=${failure.value} />
-    ${nodes.length === 0 && html`<p class="muted">No unfinished or failed nodes.</p>`}
+  return html`${nodes.length === 0 && html`<p class="muted">No unfinished or failed nodes.</p>`}
     ${
       active.length > 0 &&
       html`<section class="column" aria-label="In progress or failed">
@@ -46,7 +29,7 @@ export function UnfinishedNodes({ viewState }) {
     }
     ${
       behind.length > 0 &&
-      html`<details class="stack-values" open=${active.length + watched.hooks.value.length === 0}>
+      html`<details class="stack-values" open=${active.length + viewState.nodeHooks.value.length === 0}>
         <summary><h3>${behind.length} not started</h3></summary>
         <${Reasons} viewState=${viewState} nodes=${behind} />
       </details>`

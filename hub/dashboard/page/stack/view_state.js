@@ -1,7 +1,8 @@
 /** View state of the stack page: selected node, past graph and timeline position. */
 
-import { currentPlace, setQuery } from "../app/route.js";
+import { currentPlace, href, navigate, setQuery } from "../app/route.js";
 import { newArrangement } from "../graph/drawing/arrangement.js";
+import { badgeText } from "../parts/drift_text.js";
 import { computed, signal } from "../vendor/preact.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
@@ -64,15 +65,20 @@ export class ViewState {
       () =>
         new Map(
           [...(this.past.value ? [] : watched.drift.value.values())]
-            .filter(({ state }) => state !== "unknown")
-            .map(({ path, state }) => [path, state]),
+            .map((one) => /** @type {[string, string]} */ ([one.path, badgeText(one) ?? ""]))
+            .filter(([, text]) => text),
         ),
     );
+    /**
+     * Waiting hooks of nodes. Hooks about drift belong to no change: the debugger has none of them.
+     * @type {import("../vendor/preact.js").ReadonlySignal<Hook[]>}
+     */
+    this.nodeHooks = computed(() => watched.hooks.value.filter((hook) => hook.node !== null));
     /** The hook that the debugger answers: that of the selected node, else the oldest. */
     this.hook = computed(() => {
-      const { hooks } = watched;
+      const hooks = this.nodeHooks.value;
       const key = this.selected.value;
-      return hooks.value.find((hook) => keyOfHook(hook) === key) ?? hooks.value[0] ?? null;
+      return hooks.find((hook) => this.keyOf(hook) === key) ?? hooks[0] ?? null;
     });
   }
 
@@ -81,6 +87,28 @@ export class ViewState {
     this.other.value = null;
     this.selected.value = key;
     setQuery({ at: this.node.value?.path ?? "" });
+  }
+
+  /**
+   * Selects the node of a hook, where it is answered. A resource may have no node in the graph: then
+   * the page of the hook is opened.
+   * @param {Hook} hook
+   */
+  selectHook(hook) {
+    const key = this.keyOf(hook);
+    if (key) this.select(key);
+    else navigate(href(this.watched.project, "inbox", hook.id));
+  }
+
+  /**
+   * Key of the node at which a hook waits; of a hook about drift, that of its resource; "" without one.
+   * @param {Hook} hook
+   */
+  keyOf(hook) {
+    if (hook.node === null) return this.model.value?.at(hook.path)?.key ?? "";
+    const name = hook.resource_name;
+    const stack = name ? hook.path.slice(0, -name.length).replace(/\/$/, "") : hook.path;
+    return `${stack}#${hook.node}`;
   }
 
   /** Selects a resource without a node. @param {Subject} subject */
@@ -119,11 +147,4 @@ export class ViewState {
     const root = this.model.value?.tree.root ?? "";
     return root ? path.slice(root.length + 1) : path;
   }
-}
-
-/** Key of the node at which a hook waits. @param {Hook} hook */
-export function keyOfHook(hook) {
-  const name = hook.resource_name;
-  const stack = name ? hook.path.slice(0, -name.length).replace(/\/$/, "") : hook.path;
-  return `${stack}#${hook.node}`;
 }

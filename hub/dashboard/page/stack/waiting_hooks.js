@@ -1,4 +1,4 @@
-/** The waiting hooks of a stack with what one can do about them. */
+/** The waiting hooks of a change with what one can do about them. */
 
 import { session } from "../api/session.js";
 import { AT_DEADLINE } from "../inbox/hook_text.js";
@@ -8,7 +8,6 @@ import { Breakable } from "../parts/breakable.js";
 import { Icon } from "../parts/icon.js";
 import { html } from "../vendor/preact.js";
 import { STEP_COMMANDS } from "./debugging.js";
-import { keyOfHook } from "./view_state.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./debugging.js").Debugging} Debugging */
@@ -19,7 +18,7 @@ const MAX_HOOKS = 20;
 
 /** @param {{viewState: ViewState, debugging: Debugging}} props */
 export function WaitingHooks({ viewState, debugging }) {
-  const hooks = viewState.watched.gone.value ? [] : viewState.watched.hooks.value;
+  const hooks = viewState.watched.gone.value ? [] : viewState.nodeHooks.value;
   if (hooks.length === 0) return null;
   return html`<section class="column" aria-label="Waiting for approval">
     <h2>Waiting for approval</h2>
@@ -32,7 +31,7 @@ export function WaitingHooks({ viewState, debugging }) {
 function WaitingHook({ viewState, debugging, hook }) {
   const offered = offeredDecisions(hook, session.value);
   const command = STEP_COMMANDS.find((item) => item.name === "continue");
-  const select = () => viewState.select(keyOfHook(hook));
+  const select = () => viewState.selectHook(hook);
   return html`<div class="stack-gate column">
     <p class="row">
       <span class="badge" data-state="gate"><${Icon} name="gate" label="waiting for approval" /></span>

@@ -19,7 +19,6 @@ import { effect, signal } from "../vendor/preact.js";
 /** @typedef {import("./types.js").Breakpoint} Breakpoint */
 /** @typedef {import("./types.js").Gone} Gone */
 /** @typedef {import("./types.js").DriftedResource} DriftedResource */
-/** @typedef {import("./types.js").PausedObservation} PausedObservation */
 /** @typedef {import("../graph/model.js").GraphModel} GraphModel */
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
@@ -55,8 +54,6 @@ export class WatchedStack {
     this.breakpoints = signal([]);
     /** Resources that differ from their recorded state, by path. @type {Signal<ReadonlyMap<string, DriftedResource>>} */
     this.drift = signal(new Map());
-    /** Observations that wait for a provider. @type {Signal<PausedObservation[]>} */
-    this.paused = signal([]);
     /** The current error of fetching. @type {Signal<unknown>} */
     this.failure = signal(null);
     /** @type {Signal<Gone | null>} */
@@ -198,8 +195,7 @@ export class WatchedStack {
 
   async #readDrift() {
     if (this.gone.value) return;
-    const { resources, paused, observing, next_observation_at } = await this.get("/drift");
-    this.paused.value = paused;
+    const { resources, observing, next_observation_at } = await this.get("/drift");
     this.rereadDriftAt = nextReading(observing, next_observation_at, now.value);
     this.drift.value = new Map(
       resources.map((/** @type {DriftedResource} */ item) => [item.path, item]),

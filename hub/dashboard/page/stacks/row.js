@@ -78,9 +78,9 @@ const ORDER = [
   ["stopped", "stopped"],
   ["dropped", "dropped"],
   ["running", "running"],
-  ["parked", "parked"],
+  ["parked", "waiting"],
   ["ready", "ready"],
-  ["waiting", "waiting"],
+  ["waiting", "waiting for dependencies"],
 ];
 
 /**

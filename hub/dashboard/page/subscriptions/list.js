@@ -56,8 +56,8 @@ export function SubscriptionList({ project }) {
 function EmptyList({ project }) {
   return html`<${EmptyState} title="No subscriptions yet.">
     <p>
-      A subscription sends events to a webhook or a message broker: for example, each hook that waits, to the
-      chat of its approvers, or to a program that answers it.
+      A subscription sends events to a webhook or a message broker: for example, each waiting hook to its
+      approvers' chat, or to a program that answers it.
     </p>
     ${may("write") && html`<p><a href=${href(project, "subscriptions", "new")}>Create a subscription</a>, or run <code>headgate subscription create URL</code>.</p>`}
   <//>`;

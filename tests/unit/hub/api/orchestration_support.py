@@ -116,9 +116,11 @@ def event(event_id: UUID = EVENT_ID, name: str | None = None, **changes: Any) ->
 
 @dataclass
 class StubEngine:
-    """One stack, `web`, of the project `demo`. calls: name and arguments."""
+    """One stack, `web`, of the project `demo`. calls: name and arguments. values_were_read: by
+    the last list of resources."""
 
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    values_were_read: bool = False
     fails: Exception | None = None
     records: list[StackRecord] = field(default_factory=lambda: [stack()])
     types: Mapping[str, TypeSchema] = field(
@@ -206,7 +208,10 @@ class StubEngine:
         if point != "pre-create":
             raise invalid("", "not defined", code="InvalidBreakPointHook")
 
-    async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
+    async def resources(
+        self, stack: StackRecord, *, depth: int = 0, with_values: bool = True
+    ) -> list[ResourceRecord]:
+        self.values_were_read = with_values
         return [resource("pw"), resource("app", ("pw",))]
 
     async def resource_name(self, stack: StackRecord, wanted: str) -> str:

@@ -73,6 +73,7 @@ async def test_invalid_queries_are_refused(
 async def test_resources_are_filtered_and_unknown_filters_refused(client: Client) -> None:
     _, response, _ = await client.call("GET", f"{S}/resources?name=app&name=none&nested_depth=2")
     assert [one["resource_name"] for one in response["resources"]] == ["app"]
+    assert not client.engine.values_were_read
     for query in ("colour=red", "limit=1"):
         status, response, _ = await client.call("GET", f"{S}/resources?{query}")
         assert status == 400
@@ -81,6 +82,7 @@ async def test_resources_are_filtered_and_unknown_filters_refused(client: Client
 
 async def test_resources_are_listed_in_detail(client: Client) -> None:
     _, response, _ = await client.call("GET", f"{S}/resources?with_detail=True")
+    assert client.engine.values_were_read
     attributes = {"value": "******", "size": 4}
     assert {one["resource_name"]: one["description"] for one in response["resources"]} == {
         "pw": "A word", "app": "",

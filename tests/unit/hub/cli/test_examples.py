@@ -10,7 +10,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from hub.cli.commands.man_pages import escape
-from hub.cli.examples import EXAMPLES, SEE_ALSO, SYNONYMS
+from hub.cli.examples import EXAMPLES, GROUP_EXAMPLES, SEE_ALSO, SYNONYMS
 from hub.cli.main import app
 
 ROOT = typer.main.get_command(app)
@@ -25,20 +25,41 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> list[str]:
     return [leaf for name, one in below.items() for leaf in leaves(one, (*path, name))]
 
 
-def test_each_command_has_examples_and_no_other_has() -> None:
+def groups(command: Any, path: tuple[str, ...] = ()) -> list[str]:
+    below = getattr(command, "commands", None)
+    if below is None:
+        return []
+    return [
+        " ".join(path),
+        *(group for name, one in below.items() for group in groups(one, (*path, name))),
+    ]
+
+
+def test_each_command_and_each_group_has_examples_and_no_other_has() -> None:
     assert sorted(EXAMPLES) == sorted(leaves(ROOT))
+    assert sorted(GROUP_EXAMPLES) == sorted(groups(ROOT))
+    assert {len(lines) for lines in GROUP_EXAMPLES.values()} == {2}
 
 
 @pytest.mark.parametrize(
-    ("path", "example"), [(path, one) for path, lines in EXAMPLES.items() for one in lines]
+    ("path", "example"),
+    [(path, one) for path, lines in (*EXAMPLES.items(), *GROUP_EXAMPLES.items()) for one in lines],
 )
 def test_an_example_is_a_valid_command_line(path: str, example: str) -> None:
     assert example.startswith(path)
     command: Any = ROOT
-    for name in path.split():
-        command = command.commands[name]
-    words = shlex.split(SHELL.split(example)[0].removeprefix(path))
+    words = shlex.split(SHELL.split(example)[0])
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
     command.make_context(path, words)  # raises a usage error
+
+
+@pytest.mark.parametrize("path", [*GROUP_EXAMPLES])
+def test_the_help_of_a_group_ends_with_its_examples(path: str) -> None:
+    done = CliRunner().invoke(app, [*path.split(), "--help"])
+    examples = "\n".join(f"    headgate {one}" for one in GROUP_EXAMPLES[path])
+    assert f"  Examples:\n{examples}\n" in done.output
+    assert ("Exit codes: 0 " in done.output) == (path == "")
 
 
 def test_examples_are_in_the_help_line_by_line() -> None:
@@ -56,6 +77,7 @@ def test_manual_pages_are_written_for_every_command(tmp_path: Path) -> None:
     page = texts["headgate-hook-continue"]
     for heading in ("NAME", "SYNOPSIS", "OPTIONS", "EXAMPLES", "EXIT STATUS", "SEE ALSO"):
         assert f"\n.SH {heading}\n" in page
+    assert "\n.SH EXAMPLES\n" in texts["headgate"] and ".SH EXAMPLES" in texts["headgate-hook"]
     assert "headgate hook continue \\-\\-stack web \\-\\-at 'mon_*'" in page
     requests = {line.split()[0] for text in texts.values() for line in text.splitlines()
                 if line.startswith((".", "'"))}  # fmt: skip

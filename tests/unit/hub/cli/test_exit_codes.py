@@ -76,3 +76,9 @@ def test_only_hooks_are_left_when_all_other_nodes_have_ended(
     states: list[str], hooks: int, left: bool
 ) -> None:
     assert only_hooks_left([{"state": state} for state in states], [{}] * hooks) is left
+
+
+def test_a_hook_about_drift_is_not_what_a_parked_node_waits_for() -> None:
+    parked = [{"state": "parked"}]
+    assert only_hooks_left(parked, [{"point": "pre-create"}, {"point": "drift"}])
+    assert not only_hooks_left(parked, [{"point": "drift"}])

@@ -4,6 +4,8 @@ from typing import Any
 
 from hub.cli.commands import graph
 
+RUNNING = "CREATE_IN_PROGRESS"
+
 
 def node(node_id: int, name: str, state: str = "done", **more: Any) -> dict[str, Any]:
     base = {"id": node_id, "resource_name": name, "operation": "create", "state": state,
@@ -23,13 +25,13 @@ DIAMOND = document(
 
 
 def test_each_node_is_shown_once_below_a_node_that_it_waits_for() -> None:
-    lines = graph.tree("shop", DIAMOND).plain.splitlines()
-    assert lines[0] == "shop  CREATE running"
+    lines = graph.tree("shop", RUNNING, DIAMOND).plain.splitlines()
+    assert lines[0] == "shop  CREATE_IN_PROGRESS"
     indents = {line.split()[1]: len(line) - len(line.lstrip()) for line in lines[1:]}
     assert indents == {"net": 2, "db": 4, "cache": 4, "web": 6}
     (web,) = (line for line in lines if " web " in line)
     assert "also after" in web
-    assert "breaks at pre-create" in graph.tree("shop", DIAMOND).plain
+    assert "breaks at pre-create" in graph.tree("shop", RUNNING, DIAMOND).plain
 
 
 def test_states_are_shown_in_words_for_users() -> None:
@@ -44,7 +46,7 @@ def test_states_are_shown_in_words_for_users() -> None:
         "nest": "waiting for its nested stack", "retry": "waiting until 2026-11-20T20:16:36Z",
         "poll": "waiting", "last": "waiting for dependencies",
     }  # fmt: skip
-    tree = graph.tree("s", document(waiting, [])).plain.splitlines()[1:]
+    tree = graph.tree("s", RUNNING, document(waiting, [])).plain.splitlines()[1:]
     assert [line.split(maxsplit=1)[1] for line in tree] == [
         f"{name}  create {state}" for name, state in sorted(words.items())
     ]
@@ -56,7 +58,9 @@ def test_states_are_shown_in_words_for_users() -> None:
 def test_a_long_chain_is_drawn_completely() -> None:
     count = 3000
     nodes = [node(i, f"n{i}") for i in range(count)]
-    text = graph.tree("long", document(nodes, [[i, i + 1] for i in range(count - 1)])).plain
+    text = graph.tree(
+        "long", RUNNING, document(nodes, [[i, i + 1] for i in range(count - 1)])
+    ).plain
     assert [line.split()[1] for line in text.splitlines()[1:]] == [f"n{i}" for i in range(count)]
     assert max(map(len, text.splitlines())) < 100
 
@@ -64,7 +68,9 @@ def test_a_long_chain_is_drawn_completely() -> None:
 def test_nested_nodes_are_indented_below_their_parent() -> None:
     shop = document([node(0, "web", nested_stack_id="s1"), node(1, "after")], [[0, 1]])
     inner = document([node(0, "db", path="web/db"), node(1, "app", path="web/app")], [[0, 1]])
-    text = graph.tree("shop", shop | {"stacks": [{"stack_id": "s1", "path": "web", **inner}]})
+    text = graph.tree(
+        "shop", RUNNING, shop | {"stacks": [{"stack_id": "s1", "path": "web", **inner}]}
+    )
     lines = text.plain.splitlines()[1:]
     assert [(line.split()[1], len(line) - len(line.lstrip())) for line in lines] == [
         ("web", 2), ("web/db", 6), ("web/app", 8), ("after", 4),
@@ -72,13 +78,13 @@ def test_nested_nodes_are_indented_below_their_parent() -> None:
 
 
 def test_an_empty_graph_is_one_line() -> None:
-    assert graph.tree("s", document([], [])).plain == "s  CREATE running"
+    assert graph.tree("s", RUNNING, document([], [])).plain == "s  CREATE_IN_PROGRESS"
 
 
 def test_nodes_of_the_whole_stack_have_a_name() -> None:
     begin, finish = node(0, "", operation="begin"), node(2, "", operation="finish")
     gates = document([begin, node(1, "db"), finish], [[0, 1], [0, 2], [1, 2]])
-    lines = graph.tree("s", gates).plain.splitlines()
+    lines = graph.tree("s", RUNNING, gates).plain.splitlines()
     assert "(stack)  begin done" in lines[1] and "also after (stack)" in lines[3]
     assert '0 [label="(stack)\\nbegin done"' in graph.render_dot("s", gates)
 

@@ -70,6 +70,14 @@ def test_a_section_that_is_lost_in_the_rendered_help_is_found(text: str, lost: l
     assert set(found) == set(lost)
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_line_of_help_does_not_end_in_a_word(width: int) -> None:
+    environment = {"COLUMNS": str(width), "NO_COLOR": "1"}
+    for words in (("subscription", "create"), ("stack", "update")):
+        done = CliRunner().invoke(app, [*words, "--help"], env=environment)
+        assert not [line for line in done.output.splitlines() if line.endswith("-")]
+
+
 @pytest.mark.parametrize("arguments", [("token", "create"), ("admin", "create-token")])
 def test_every_role_is_listed(arguments: tuple[str, ...]) -> None:
     output = rendered(arguments)

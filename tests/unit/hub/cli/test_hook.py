@@ -10,7 +10,7 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from headgate.errors import RequestError
-from hub.cli.commands.hook import select_hook
+from hub.cli.commands.hook import bulk_question, select_hook
 from hub.cli.inputs.files import InputError
 from hub.cli.main import app
 from tests.unit.hub.cli.stub import Handler, SentRequest, running_stub
@@ -61,6 +61,31 @@ def test_an_ambiguous_selection_is_refused_with_the_matches() -> None:
 def test_a_selection_without_a_match_is_refused(which: str) -> None:
     with pytest.raises(RequestError, match="headgate hook list"):
         select_hook(HOOKS, which)
+
+
+@pytest.mark.parametrize(
+    ("which", "near"),
+    [("wbe:db", "web:db"), ("web:dbb:pre-create", "web:db:pre-create"), ("nothing:alike", "")],
+)
+def test_a_misspelled_place_has_a_suggestion(which: str, near: str) -> None:
+    with pytest.raises(RequestError) as error:
+        select_hook(HOOKS, which)
+    assert (f'matches "{which}". Did you mean "{near}"? ' in str(error.value)) == bool(near)
+    assert ("Did you mean" in str(error.value)) == bool(near)
+    assert str(error.value).count("; see") == 0
+
+
+@pytest.mark.parametrize(
+    ("decision", "question"),
+    [
+        ("continue", "Continue 2 hooks?"),
+        ("reject", "Reject 2 hooks?"),
+        ("step", "Step 2 hooks?"),
+        ("ignore", "Ignore the drift of 2 hooks for a time?"),
+    ],
+)
+def test_the_question_about_several_hooks_names_the_answer(decision: str, question: str) -> None:
+    assert bulk_question(decision, "2 hooks") == question
 
 
 FULL: dict[str, Any] = {

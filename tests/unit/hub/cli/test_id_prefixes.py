@@ -8,7 +8,13 @@ from aiohttp import web
 
 from headgate.errors import RequestError
 from hub.cli.commands.hook import find
-from hub.cli.connection.client import ApiClient, find_stack, find_subscription, is_prefix
+from hub.cli.connection.client import (
+    ApiClient,
+    find_stack,
+    find_subscription,
+    is_prefix,
+    select_by_id,
+)
 from tests.unit.hub.cli.stub import Handler, Json, running_stub
 
 ID = "3f2a1b4c-0000-4000-8000-00000000000f"
@@ -43,6 +49,18 @@ def test_every_beginning_of_an_id_is_one(length: int) -> None:
 )
 def test_other_texts_are_none(text: str) -> None:
     assert not is_prefix(text)
+
+
+@pytest.mark.parametrize("look_up", [find_stack, find_subscription], ids=["stack", "subscription"])
+async def test_a_prefix_that_is_too_short_says_so(look_up: LookUp) -> None:
+    async with running_stub(answer_with({})) as stub, ApiClient(stub.url, "p") as client:
+        with pytest.raises(RequestError, match="A prefix of an ID has 4 or more characters"):
+            await look_up(client, "fb4")
+
+
+def test_the_name_of_a_token_is_not_its_id() -> None:
+    with pytest.raises(RequestError, match=r'"op" is the name of a token, .* needs the ID; `list`'):
+        select_by_id([{"id": ID, "name": "op"}], "op", "token", "list")
 
 
 async def test_names_are_looked_for_before_prefixes() -> None:

@@ -20,6 +20,8 @@ from tests.unit.hub.cli.stub import respond_with, running_stub
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
 GONE = "11111111-2222-3333-4444-555555555555"
+#: The response of each request about a stack, with the keys of a list.
+STACK_WITHOUT = {"stack": {"id": GONE, "stack_name": "web"}, "next": None}
 COMMON_OPTIONS = {"--json", "--output", "--context", "--url", "--project", "--user", "--help"}
 
 
@@ -110,6 +112,16 @@ async def test_what_is_gone_is_printed(words: tuple[str, ...], what: str) -> Non
          "no stack in the project shop matches --status FAILED, --tag UNKNOWN\n"),
         (("subscription", "list"), {"subscriptions": []}, "`headgate subscription create`"),
         (("token", "list"), {"tokens": []}, "--all includes revoked and expired ones"),
+        (("usage",), {"usage": []}, "the project used nothing on these days\n"),
+        (("stack", "decisions", "web"), STACK_WITHOUT | {"decisions": []},
+         "no decision about the stack web\n"),
+        (("events", "web"), STACK_WITHOUT | {"events": []}, "no event of the stack web\n"),
+        (("resource", "list", "web"), STACK_WITHOUT | {"resources": []},
+         "no resource in the stack web\n"),
+        (("stack", "breakpoints", "remove", "web", "--all"), STACK_WITHOUT | {"breakpoints": []},
+         "no breakpoint is set on the stack web\n"),
+        (("stack", "breakpoints", "list", "web"), STACK_WITHOUT | {"breakpoints": []},
+         "no breakpoint is set on the stack web\n"),
     ],
 )  # fmt: skip
 async def test_an_empty_list_says_so(words: tuple[str, ...], document: Any, message: str) -> None:
@@ -117,6 +129,34 @@ async def test_an_empty_list_says_so(words: tuple[str, ...], document: Any, mess
         line = [*words, "--project", "shop", "--url", stub.url]
         done = await asyncio.to_thread(CliRunner().invoke, app, line)
         assert done.exit_code == 0 and message in done.stderr
+
+
+async def test_a_quota_without_a_limit_is_unlimited() -> None:
+    quotas = [{"name": "checks_per_day", "limit": None, "used": 3},
+              {"name": "subscriptions", "limit": 0, "used": 0}]  # fmt: skip
+    async with running_stub(respond_with({"quotas": quotas})) as stub:
+        done = await asyncio.to_thread(CliRunner().invoke, app, ["quota", "--url", stub.url])
+        lines = [line.split() for line in done.stdout.splitlines()[1:]]
+        assert lines == [["checks_per_day", "unlimited", "3"], ["subscriptions", "0", "0"]]
+
+
+@pytest.mark.parametrize(
+    ("document", "expression", "message"),
+    [
+        ([{"id": "a"}], "{.items[*].id}", "The result is a list; name what each item has:"
+         " {[*].id}\n"),
+        ([], "{.items[*].id}", ""),
+        ([{"id": ""}], "{[*].id}", ""),
+    ],
+)  # fmt: skip
+async def test_a_jsonpath_without_a_match_says_so(
+    document: Any, expression: str, message: str
+) -> None:
+    async with running_stub(respond_with({"subscriptions": document, "next": None})) as stub:
+        line = ["subscription", "list", "--url", stub.url, "-o", f"jsonpath={expression}"]
+        done = await asyncio.to_thread(CliRunner().invoke, app, line)
+        assert done.exit_code == 0 and done.stdout.strip() == ""
+        assert (message in done.stderr) if message else done.stderr == ""
 
 
 async def test_an_observation_of_an_unknown_type_says_so() -> None:
@@ -217,6 +257,9 @@ async def test_the_options_of_the_server_are_used() -> None:
         (["template", "validate", "x", "--json", "--output", "sarif"], "either --json or --output"),
         (["template", "validate", "x", "--output", "xml"], "sarif"),
         (["nope"], "nope"),
+        (["--url", "x", "stack", "list"], "Write it after the command: `root COMMAND --url"),
+        (["stack", "-o", "json", "list"], "after the command: `root stack COMMAND -o"),
+        (["stack", "list", "--ulr", "x"], "--url"),
     ],
 )
 def test_a_usage_error_has_exit_code_2_and_a_remedy(arguments: list[str], message: str) -> None:

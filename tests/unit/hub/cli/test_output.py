@@ -8,6 +8,9 @@ import typer
 from rich.console import Console, RenderableType
 
 from headgate.errors import response_error
+from hub.auth.keystone import KEYSTONE_REMEDY
+from hub.auth.token_authenticator import CREDENTIAL_REMEDY, NEW_CREDENTIAL_REMEDY
+from hub.cli.connection.client import ApiClient
 from hub.cli.context import COMMANDS_OF_ROUTES, error_text, print_renderable
 from hub.cli.main import app
 from hub.cli.messages import complain
@@ -86,6 +89,9 @@ def test_control_characters_are_not_printed() -> None:
     )
     assert "\x1b" not in print_table(output.table([{"a": bad}], {"a": "A"}))
     assert plain("línea\n\tdos") == "línea\n\tdos"
+    assert plain("p\u200day \u200day pay\u200c") == "p\ufffday \ufffday pay\ufffd"
+    joined = "क\u094d\u200dष 👩\u200d👧"  # without its joiners, a word is another one
+    assert plain(joined) == joined
 
 
 def test_markup_in_values_is_printed_as_text() -> None:
@@ -110,12 +116,18 @@ def test_empty_fields_are_omitted() -> None:
 
 
 def test_messages_begin_with_the_stack() -> None:
-    stack = {"name": "web", "status": "CREATE_STOPPED", "reason": "db"}
+    stack = {"id": "1", "name": "web", "status": "CREATE_STOPPED", "reason": "db"}
     unknown = [{"sentence": "The state of web could not be observed."}]
-    document = {"stack": stack, "nodes": [{"sentence": "db waits."}], "unknown": unknown}
+    paused = [{"sentence": "The observation of 3 resources is paused."}]
+    unrepaired = [{"sentence": "1 resource has differed."}]
+    document = {"stack": stack, "nodes": [{"sentence": "db waits."}], "unknown": unknown,
+                "paused": paused, "unrepaired": unrepaired}  # fmt: skip
     lines = output.sentences(document)
     assert lines == [
-        "web: CREATE_STOPPED (db)", "  db waits.", "  The state of web could not be observed.",
+        "web: CREATE_STOPPED (db)", "  db waits.",
+        "  1 resource has differed. To see the drift: headgate stack drift web",
+        "  The state of web could not be observed.",
+        "  The observation of 3 resources is paused.",
     ]  # fmt: skip
 
 
@@ -142,8 +154,8 @@ def test_an_audit_log_entry_shows_decision_and_resource(kind: str, data: Any, wh
 @pytest.mark.parametrize(
     ("more", "who"),
     [
-        ({}, "anyone"),
-        ({"exclude": "requester"}, "anyone, not joe"),
+        ({}, "anyone in the project"),
+        ({"exclude": "requester"}, "anyone in the project, not joe"),
         ({"answer_by": ["role:dba", "user:ann"]}, "role:dba, user:ann"),
         ({"answer_by": ["role:dba"], "assigned": "user:bob"}, "user:bob, role:dba"),
         ({"state": "answered"}, ""),
@@ -209,6 +221,45 @@ def test_a_name_between_colons_is_not_an_emoji(
     printed = capsys.readouterr()
     assert printed.out == "web:key:pre-create\n"
     assert printed.err == "headgate: no hook at web:key:pre-create\n"
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [CREDENTIAL_REMEDY, NEW_CREDENTIAL_REMEDY, KEYSTONE_REMEDY],
+    ids=["no", "bad", "keystone"],
+)
+def test_a_request_without_a_valid_token_names_the_login_first(remedy: str) -> None:
+    document = {"error": {"type": "Unauthorized", "message": "no", "remedy": remedy}}
+    error = response_error(401, document, remedy=ApiClient.credential_remedy)
+    text = error_text(error, terminal=False)
+    assert text.startswith("no. Sign in with `headgate login`, or set HEADGATE_TOKEN")
+    assert "X-Auth-Token" not in text and text.count("headgate login") == 1
+
+
+def test_a_signal_to_a_type_without_signals_names_the_command_that_answers() -> None:
+    remedy = ERROR_TYPES["ResourceActionNotSupported"].fix
+    error = response_error(400, {"error": {"type": "E", "message": "no", "remedy": remedy}})
+    text = error_text(error, terminal=False, stack="web")
+    assert text == "no. To answer a waiting hook: `headgate hook continue web:RESOURCE`."
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "lines"),
+    [
+        ("CREATE_IN_PROGRESS", None, ["OUTPUT  VALUE          ERROR", "app     not known yet"]),
+        ("CREATE_COMPLETE", "x", ["OUTPUT  VALUE  ERROR", "app     x"]),
+        ("DELETE_COMPLETE", None, []),
+    ],
+)
+def test_outputs_without_a_value_are_not_known_yet(
+    status: str, value: str | None, lines: list[str]
+) -> None:
+    outputs = [{"output_key": "app", "output_value": value}]
+    stack = {"stack_name": "web", "id": "1", "stack_status": status, "disable_rollback": True}
+    printed = print_table(output.render_stack(stack | {"outputs": outputs}))
+    shown = [line.rstrip() for line in printed.splitlines()]
+    assert shown[3:4] == ["rollback      off"]
+    assert [line for line in shown[4:] if line] == lines
 
 
 @pytest.mark.parametrize(

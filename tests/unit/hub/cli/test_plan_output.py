@@ -74,6 +74,19 @@ def test_unknown_values_are_marked() -> None:
     assert shown[2] == "-/+ b  T  (may be replaced or updated in place)"
 
 
+def test_resources_that_unknown_values_may_change_are_named_and_counted_apart() -> None:
+    moved = change("new", certain=False) | {"moved_from": "old"}
+    shown = lines(preview(
+        updated=[change("net")], unchanged=[change("a"), change("app", certain=False), moved],
+    ))  # fmt: skip
+    assert shown[:4] == [
+        "~   net  T",
+        "?   app  T  (may be changed or replaced)",
+        "?   new  T  (moved from old)  (may be changed or replaced)",
+        "web: 1 updated, 2 may change, 1 unchanged",
+    ]
+
+
 def test_a_new_property_shows_its_new_value_only() -> None:
     new = {"a": {"to": 0}, "b": {"to": ""}, "c": {"to": None}, "d": {}, "e": {"to": False}}
     assert list(plan_output.properties(new)) == ["a: 0", "d: (unknown until created)", "e: false"]

@@ -66,7 +66,7 @@ async def test_resume_of_other_stacks_is_refused(status: str, message: str) -> N
 @pytest.mark.parametrize(
     ("words", "action"),
     [
-        (["cancel"], "cancel_update"),
+        (["cancel", "--yes"], "cancel_update"),
         (["cancel", "--no-rollback"], "cancel_without_rollback"),
         (["stop"], "stop"),
         (["check"], "check"),
@@ -81,9 +81,9 @@ async def test_an_action_is_requested_by_its_name(words: list[str], action: str)
 @pytest.mark.parametrize(
     ("words", "status", "code"),
     [
-        (["cancel", "--wait"], "ROLLBACK_COMPLETE", 0),
-        (["cancel", "--wait"], "ROLLBACK_FAILED", 3),
-        (["cancel", "--until-waiting"], "ROLLBACK_STOPPED", 4),
+        (["cancel", "--yes", "--wait"], "ROLLBACK_COMPLETE", 0),
+        (["cancel", "--yes", "--wait"], "ROLLBACK_FAILED", 3),
+        (["cancel", "--yes", "--until-waiting"], "ROLLBACK_STOPPED", 4),
         (["check", "--wait"], "CHECK_FAILED", 3),
         (["suspend", "--wait"], "SUSPEND_STOPPED", 4),
         (["suspend", "--wait"], "DELETE_IN_PROGRESS", 3),
@@ -113,3 +113,36 @@ async def test_a_signal_is_sent_from_options_or_a_file(tmp_path: Path) -> None:
     both = ["--data", "a=1", "--data-file", str(file)]
     done, seen = await run_resume("CREATE_IN_PROGRESS", "resource", "signal", "web", "a", *both)
     assert (done.exit_code, seen) == (2, [])
+
+
+def stack_with_waiting_hooks() -> dict[str, Any]:
+    """The response to each request of `stack history`, `stack graph` and `stack pin`."""
+    stack = {"id": "1", "stack_name": "web", "stack_status": "CREATE_IN_PROGRESS"}
+    traversal = {"number": 2, "action": "CREATE", "worked_seconds": 1, "version": 1,
+                 "reason": ""}  # fmt: skip
+    hooks = [{"point": one, "path": "a", "state": "waiting"} for one in ("pre-create", "drift")]
+    return {
+        "stack": stack, "hooks": hooks, "versions": [], "nodes": [], "edges": [],
+        "traversals": [traversal | {"state": "running"},
+                       traversal | {"number": 1, "state": "complete"}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["graph", "web"], "web  CREATE_IN_PROGRESS, waiting for approval (2)\n"),
+        (["stack", "history", "web"], "CREATE  1        running, waiting for approval (1)"),
+        (["stack", "pin", "web"], "CREATE_IN_PROGRESS, waiting for approval (2)\n"),
+    ],
+    ids=["graph", "history", "pin"],
+)
+async def test_a_status_has_the_number_of_waiting_hooks(words: list[str], shown: str) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.json_response(stack_with_waiting_hooks())
+
+    async with running_stub(handler) as stub:
+        run = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200"}).invoke
+        done = await asyncio.to_thread(run, app, [*words, "--url", stub.url])
+    assert done.exit_code == 0 and shown in done.output, done.output
+    assert done.output.count("waiting for approval") == 1

@@ -130,14 +130,51 @@ def test_a_narrow_terminal_leaves_out_minor_columns_and_shortens_no_word() -> No
     assert "APPROVALS" in head and "DEADLINE" in head
 
 
-def test_times_are_whole_as_long_as_a_text_can_be_shortened() -> None:
-    rows = [dict.fromkeys("abcdefg", "x" * 30) | {"at": "2020-01-01T00:00:00Z"}]
+def test_times_are_whole_or_left_out() -> None:
+    rows = [dict.fromkeys("abcde", "x" * 30) | {"at": "2020-01-01T00:00:00Z"}]
     columns: tables.Columns = {
-        **dict.fromkeys("abcdefg", "HEADING"),
+        **dict.fromkeys("abcde", "HEADING"),
         "at": tables.past_column("AT"),
     }
-    _, row = lines_of(output.table(rows, columns), 60)
-    assert row.endswith(" days ago") and len(row) <= 60
+    _, row = lines_of(output.table(rows, columns), 64)
+    assert row.endswith(" days ago") and len(row) <= 64
+    head, row = lines_of(output.table(rows, columns), 50)
+    assert head.split() == ["HEADING"] * 5 and len(row) <= 50
+
+
+ID = "0b3a1c5e-0000-4000-8000-000000000001"
+NARROW = {
+    "stacks": (
+        output.table(
+            [{"name": "x" * 255, "status": "ROLLBACK_COMPLETE", "at": "2020-01-01T00:00:00Z",
+              "later": "2020-01-01T00:00:00Z", "id": ID}],
+            {"name": "NAME", "status": tables.status_column(), "at": tables.past_column("CREATED"),
+             "later": tables.past_column("UPDATED"), "id": tables.id_column()},
+        ),
+        ["ROLLBACK_COMPLETE", "0b3a1c5e"],
+    ),
+    "resources": (
+        output.resources_table(
+            [{"resource_name": "数据库服务器" * 3, "resource_type": "OS::Heat::TestResource",
+              "resource_status": "ROLLBACK_FAILED", "physical_resource_id": ID}]
+        ),
+        ["ROLLBACK_FAILED"],
+    ),
+    "hooks": (
+        output.table(
+            [HOOK_ROW | {"deadline": "2020-01-01T00:00:00Z", "state": "waiting"}],
+            output.WAITING_HOOK_COLUMNS,
+        ),
+        ["pre-replace", "0b3a1c5e"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "whole"), NARROW.values(), ids=NARROW)
+def test_statuses_points_and_ids_are_whole_on_40_columns(table: Any, whole: list[str]) -> None:
+    head, row = lines_of(table, 40)
+    assert cell_len(row) <= 40 and "…" not in head
+    assert [one for one in whole if one not in row.split()] == []
 
 
 def test_fields_are_continued_below_their_value_and_keep_long_words() -> None:

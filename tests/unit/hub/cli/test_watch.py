@@ -1,14 +1,18 @@
 """headgate watch reconnects after the stream ends."""
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+import headgate.client
 from engine.back_off import BackOff
+from headgate.client import EventClient
 from headgate.errors import RequestError
-from hub.cli.commands import watch
+from hub.cli.commands import watch, watch_forward
 from hub.cli.connection import outage
 from hub.cli.connection.client import ApiClient
 from hub.cli.exit_codes import ExitCode
@@ -29,7 +33,8 @@ CLOSED = event("stack.create.stopped", traversal=1,
 
 
 def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") -> Handler:
-    """A server whose event stream ends after each of these responses."""
+    """A server whose event stream ends after each of these responses: IDs and documents; without a
+    document, only the place is sent."""
     left = iter(streams)
 
     async def handler(request: web.Request) -> web.StreamResponse:
@@ -37,7 +42,8 @@ def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") ->
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
             await response.prepare(request)
             for event_id, document in next(left):
-                await response.write(b"id: %b\ndata: %b\n\n" % (event_id.encode(), document))
+                data = b"data: %b\n" % document if document else b""
+                await response.write(b"id: %b\n%b\n" % (event_id.encode(), data))
             return response
         if request.path.endswith("/graph"):
             traversal = {"number": 1, "action": "CREATE", "state": state, "started_at": ""}
@@ -65,6 +71,34 @@ async def test_a_broken_stream_is_resumed_after_its_last_event(
     assert [line["type"].rpartition(".")[2] for line in lines] == ["started", "stopped"]
     streams = [one for one in stub.seen if "/stream" in one.path]
     assert [one.headers.get("last-event-id") for one in streams] == [None, "1-1", "1-1"]
+
+
+FOLLOWERS: dict[str, Callable[[ApiClient], Awaitable[object]]] = {
+    "watch": lambda client: watch.watch(client, "web", as_json=True),
+    "events": lambda client: watch.follow(client, "web", as_json=True),
+    "forward": lambda client: watch_forward.forward(client, "http://127.0.0.1:9", None, ""),
+    "client": lambda client: anext(EventClient(client).stream()),
+}
+
+
+@pytest.mark.parametrize("follow", FOLLOWERS.values(), ids=FOLLOWERS)
+async def test_a_stream_that_breaks_before_its_first_event_is_resumed_at_its_start(
+    follow: Callable[[ApiClient], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_forward, "RECONNECT_SECONDS", 0.01)
+    monkeypatch.setattr(watch_forward, "ATTEMPT_SECONDS", 0.01)
+    monkeypatch.setattr(headgate.client, "FIRST_RETRY", 0.01)
+    handler = broken_streams([("7-1", b"")], [], [("8-1", CLOSED)], [])
+    async with running_stub(handler) as stub, ApiClient(stub.url, "p") as client:
+        following = asyncio.ensure_future(follow(client))
+        seen: list[str | None] = []
+        while len(seen) < 3:
+            await asyncio.sleep(0.01)
+            streams = [one for one in stub.seen if "/stream" in one.path]
+            seen = [one.headers.get("last-event-id") for one in streams]
+        following.cancel()
+        await asyncio.wait({following})
+    assert seen[:3] == [None, "7-1", "7-1"]
 
 
 async def test_the_stream_is_connected_before_the_graph_is_fetched() -> None:

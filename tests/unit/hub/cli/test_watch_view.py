@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hub.cli.commands.watch import MAX_NODES, WatchedStack, bar, format_countdown
+from hub.cli.commands.watch import MAX_NODES, WatchedStack, bar
 from hub.cli.exit_codes import ExitCode
+from hub.cli.printing import tables
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 
@@ -85,9 +86,9 @@ def test_an_ended_stack_is_recognized_by_its_graph() -> None:
 def test_a_waiting_hook_counts_down_until_it_is_answered() -> None:
     view = view_of(node("db", "parked"))
     view.apply(hook_event("waiting"))
-    assert "waits at pre-create, 1:02:03 left" in render(view)
+    assert "waits at pre-create, 1h2m left" in render(view)
     view.apply(hook_event("answered", "another"))
-    assert "1:02:03" in render(view)
+    assert "1h2m left" in render(view)
     view.apply(hook_event("answered"))
     assert "waits at" not in render(view)
 
@@ -98,7 +99,7 @@ def test_an_entry_that_is_no_decision_leaves_the_hook_waiting(kind: str) -> None
     view.apply(hook_event("waiting"))
     approvals = {"needed": 3, "given": 1, "by": ["ann"]}
     view.apply(hook_event(kind, deadline="2026-11-20T20:00:07.000000Z", approvals=approvals))
-    assert "waits at pre-create, 1/3 approved, 0:00:07 left" in render(view)
+    assert "waits at pre-create, 1/3 approved, 7s left" in render(view)
 
 
 def test_a_stack_hook_is_shown() -> None:
@@ -139,10 +140,20 @@ def test_the_progress_bar_is_full_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "0:00:00"), (-5, "0:00:00"), (59.9, "0:00:59"), (90061, "25:01:01")]
+    ("deadline", "shown"),
+    [
+        ("2026-11-20T20:00:00Z", "overdue"),
+        ("2026-11-20T20:00:59.900000Z", "59s left"),
+        ("2026-11-21T19:59:59Z", "23h59m left"),
+        ("2026-11-21T21:01:01Z", "1d1h left"),
+    ],
 )
-def test_the_remaining_time_is_formatted_as_a_clock(seconds: float, shown: str) -> None:
-    assert format_countdown(seconds) == shown
+def test_the_remaining_time_is_the_one_of_tables(deadline: str, shown: str) -> None:
+    view = view_of(node("db", "parked"))
+    view.apply(hook_event("progress", deadline=deadline))
+    text = render(view)
+    assert f"waits at pre-create, {shown}\n" in text
+    assert tables.time_left(deadline, NOW) == shown
 
 
 def test_the_end_of_a_nested_stack_does_not_end_the_watch() -> None:
@@ -158,9 +169,20 @@ def test_nested_nodes_are_drawn_below_their_parent() -> None:
     view.apply(hook_event("waiting", "h2", path="website") | {"subject": "website"})
     lines = render(view).splitlines()
     assert "web  create" in lines[1] and "waits" not in lines[1]
-    assert "web/0/server  waits at pre-create, 1:02:03 left" in lines[2]
+    assert "web/0/server  waits at pre-create, 1h2m left" in lines[2]
     view.apply(hook_event("answered", path="server") | {"subject": "web/0/server"})
     assert "web/0/server" not in render(view)
+
+
+def test_a_hook_about_drift_hides_no_hook_of_the_change() -> None:
+    view = view_of(node("db", "parked"))
+    view.apply(hook_event("waiting"))
+    drift = hook_event("waiting", "h2")
+    drift["data"]["hook"] |= {"point": "drift", "deadline": None}
+    view.apply(drift)
+    assert "waits at pre-create" in render(view)
+    view.set_hooks([view.hooks["db"], drift["data"]["hook"]])
+    assert [one["point"] for one in view.hooks.values()] == ["pre-create"]
 
 
 def test_paths_of_a_watched_nested_stack_are_relative_to_it() -> None:

@@ -243,3 +243,17 @@ def test_only_the_owner_of_the_project_observes(name: str) -> None:
         return type_.observation_key(call)
 
     assert (key(), key(observation_credential="c")) == (None, name)
+
+
+async def test_entries_of_lists_without_metadata_and_options_have_none() -> None:
+    """They are not compared: an answer without them does not say that they are empty."""
+    call: Call = a_call(type_with(Answers(), QUEUE), {}, credential="t")
+    for name, path, entry in [
+        (QUEUE, "/v2/queues", {"queues": [{"name": "q"}]}),
+        (SUBSCRIPTION, "/v2/queues/q/subscriptions", {"subscriptions": [{"id": "s"}]}),
+    ]:
+        type_: Any = type_with(Answers(answer(200, entry)), name)
+        session = type_.cloud.session(call)
+        pages = type_.list_all(session) if name == QUEUE else type_._pages(session, path)
+        ((found,),) = [page async for page in pages]
+        assert found.keys().isdisjoint({"metadata", "options"})

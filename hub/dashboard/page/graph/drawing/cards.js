@@ -1,6 +1,14 @@
 // Elements of near nodes, with details and breakpoint toggles.
 import { ORDER } from "../fold/tally.js";
-import { groupTitle, label, nameOf, operationOf, shortType, WORDS } from "../labels.js";
+import {
+  groupTitle,
+  label,
+  nameOf,
+  operationOf,
+  SHORT_WORDS,
+  shortType,
+  WORDS,
+} from "../labels.js";
 import { element, icon, put } from "./element.js";
 import { canSetBreakpoint, SIDES, sideOf } from "./sides.js";
 
@@ -149,16 +157,13 @@ export class Card {
  * @param {Progress} progress
  */
 function wordOf(state, progress) {
-  return state === "gate" && progress.hook ? progress.hook.point : WORDS[state];
+  return state === "gate" && progress.hook ? progress.hook.point : SHORT_WORDS[state];
 }
 
 /** @param {Progress} progress */
 function breaksOf({ breakpoints }) {
   return breakpoints.length ? `, breakpoints: ${breakpoints.join(", ")}` : "";
 }
-
-/** Words of the states that need attention, where there is little room. @type {Record<Sign, string>} */
-const SHORT_WORDS = { gate: "waiting", failed: "failed", stopped: "stopped" };
 
 /**
  * @param {Tally} tally

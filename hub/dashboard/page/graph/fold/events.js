@@ -19,6 +19,8 @@ import { Draft, ENDED } from "./draft.js";
  */
 
 const BLOCKED = "a dependency did not succeed";
+/** The reason of a node that waits for its nested stack. */
+export const NESTED_STACK = "its nested stack";
 
 /**
  * @param {NodeDocument} node
@@ -302,7 +304,7 @@ function setNestedState(draft, path, state) {
   const now = draft.get(key);
   if (ENDED.has(now.state) || now.hook) return;
   draft.markDependenciesDone(key);
-  const reason = state === "parked" ? "its nested stack" : null;
+  const reason = state === "parked" ? NESTED_STACK : null;
   draft.set(key, { state, phase: "execute", reported: true, reason });
 }
 

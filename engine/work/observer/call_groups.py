@@ -1,0 +1,75 @@
+"""Resources that one request to a provider observes, and what the request returned. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.store.observer.observations import RecordedResource
+from engine.types.contract import Call, ResourceType
+from engine.types.observation import Observation
+from engine.types.observed_list import ObservedList
+from engine.words import Json, ResourceId
+from engine.work.observer.endpoint_back_off import Endpoint, FailedEndpoint, is_throttled
+
+#: The name of a type, and its `observation_key`, in the region of the stack.
+GroupKey = tuple[str, str]
+#: Resources whose objects a page of a list has, with the objects.
+FoundObjects = Sequence[tuple[RecordedResource, Json]]
+
+
+@dataclass(eq=False, slots=True)
+class CallGroup:
+    """Resources that one call observes. requests: how many it has sent."""
+
+    key: GroupKey
+    type: ResourceType
+    endpoint: Endpoint
+    resources: list[RecordedResource] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a call returned. unknown: of the resources that it did not report, or of all."""
+
+    group: CallGroup
+    found: Mapping[ResourceId, Observation]
+    unknown: Observation
+
+    @property
+    def failure(self) -> Observation | None:
+        """Why no answer of the provider was usable; None: one was."""
+        states = list(self.found.values()) or [self.unknown]
+        return None if any(one.is_usable for one in states) else states[0]
+
+    @property
+    def throttling(self) -> Observation | None:
+        """Why the provider requests fewer requests; None: it does not."""
+        return next(filter(is_throttled, (*self.found.values(), self.unknown)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedGroups:
+    """groups: those that may be called now. skipped: results of those whose endpoint has failed
+    before. known: the endpoints that have."""
+
+    groups: Sequence[CallGroup]
+    skipped: Sequence[CallResult]
+    known: Mapping[Endpoint, FailedEndpoint]
+
+
+@dataclass(slots=True)
+class ListResult:
+    """What a list lacks. left: resources whose objects were not found, or not complete. failure:
+    why they are unknown; None: the list does not have them. listed: None: it was not read."""
+
+    group: CallGroup
+    admitted: AdmittedGroups
+    left: Sequence[RecordedResource]
+    failure: Observation | None = None
+    listed: ObservedList | None = None
+
+    @property
+    def throttling(self) -> Observation | None:
+        """See `CallResult`."""
+        return self.failure if self.failure and is_throttled(self.failure) else None
