@@ -237,8 +237,9 @@ class Reader:
     def fill_in(self, text: str) -> str:
         """The command with what the reader writes for placeholders: also the digest and the secret
         that an earlier command has printed."""
-        for old, new in self._names.items():
-            text = text.replace(old, new)
+        # In one pass: the port of a server can have the digits of a placeholder such as `17`.
+        names = sorted(self._names, key=len, reverse=True)
+        text = re.sub("|".join(map(re.escape, names)), lambda found: self._names[found[0]], text)
         text = DIGEST.sub(lambda _: self._digest, text)
         return text.replace("whsec_...", self._secret)
 
