@@ -167,7 +167,18 @@ async def fill(cells: TwoCells) -> tuple[str, str]:
     await cells.http.create("waiting", HOOKED)
     (hook,) = await cells.http.waiting_hooks("waiting")
     sent = await until(partial(_notification, cells.receiver, hook["id"]))
+    await eventually(partial(_is_delivered, cells.urls[0]))
     return sent["signal_url"], sent["token"]
+
+
+async def _is_delivered(url: str) -> bool:
+    """Whether the event about the delivery is stored, which is after the receiver has it."""
+    conn = await connect(url)
+    try:
+        found = "select exists (select from event where type = 'headgate.delivery.delivered')"
+        return bool(await conn.fetchval(found))
+    finally:
+        await conn.close()
 
 
 def _notification(receiver: Receiver, hook_id: str) -> Any:
