@@ -206,7 +206,7 @@ THINGS_SECTIONS = (
         File("site.yaml", blocks(IMPORT_PAGE, "yaml")[0]),
         "curl --fail-with-body -H 'Content-Type: application/json' -d '{\"size\": 1}' THINGS/things",
     ]}, names={
-        "/sites": "/things", "17=site.yaml": "17=site.yaml --yes", "17": "t1",
+        "/sites": "/things", "17=site.yaml": "t1=site.yaml --yes", "17": "t1",
     }),
 )  # fmt: skip
 
