@@ -83,6 +83,48 @@ class LabelRules:
             if label not in offered
         ]
 
+    def find_unused_requests(
+        self, project: str, requests: ResourceRegistry, types: Mapping[str, str | None]
+    ) -> list[Finding]:
+        """Warnings about requested labels that no resource gets. types: of the resources of the
+        stack, by name; None: it has nested stacks, whose resources may get the label."""
+        label_of = self.find_for(project, requests)
+        if label_of is None:
+            return []
+        found = []
+        for pattern, label in requests.labels:
+            names = [
+                name
+                for name in types
+                if label and matches_glob(name, pattern) and requests.label_of(name) == label
+            ]
+            without = {
+                name: type_name
+                for name in names
+                if (type_name := types[name]) is not None and label_of(type_name, name) != label
+            }
+            if names and len(without) == len(names):
+                found.append(self._warn_about(project, pattern, label, without))
+        return found
+
+    def _warn_about(
+        self, project: str, pattern: str, label: str, without: Mapping[str, str]
+    ) -> Finding:
+        """A warning about a label that the matching resources do not get. without: their types, by
+        name."""
+        offers = [one for one in self._of_project(project) if one.on_request and one.label == label]
+        types = sorted({type_name for one in offers for type_name in one.types})
+        name, type_name = next(iter(without.items()))
+        return Finding(
+            f"resource_registry.resources.{pattern}.label",
+            f'The label "{label}" has no effect: the rules of the operator do not give it to {name}'
+            f" ({type_name}).",
+            f"Remove it. {one_of('', types, 'Types with this label')}"
+            if types
+            else "Remove it, or ask the operator for which resources it is.",
+            "NoEffect",
+        )
+
     def _of_project(self, project: str) -> list[LabelRule]:
         """The rules that apply to a project, the last one first."""
         return [one for one in reversed(self.rules) if _any_matches(project, one.projects)]

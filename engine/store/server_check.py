@@ -107,9 +107,9 @@ async def check_pooler_url(url: str, pooler_url: str) -> None:
                 ) from None
     if found[0] != found[1]:
         raise errors.Conflict(
-            "the connection pooler leads to another database than [database] url",
+            "the connection pooler leads to another database than `url` beside it",
             place=POOLER_PLACE,
-            remedy="Name a pooler in front of the server of [database] url, and the same database",
+            remedy="Name a pooler in front of the server of `url`, and the same database",
             code="UnsuitablePooler",
         )
 

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TypeVar
 
 from hub.cli import libraries
@@ -18,6 +18,9 @@ SIGNALS = {
     ExitCode.BROKEN_PIPE: signal.SIGPIPE,
     ExitCode.TERMINATED: signal.SIGTERM,
 }
+
+#: Seconds between looks for signals while a read blocks.
+SIGNAL_INTERVAL = 0.2
 
 
 class EndedBySignal(Exception):
@@ -56,27 +59,41 @@ def run_until_signal(work: Callable[[], Awaitable[Result]]) -> Result:
         raise
 
 
-@contextmanager
-def interruptible_read() -> Iterator[None]:
+def read_until_signal(read: Callable[[], Result]) -> Result:
     """Ctrl-C and SIGTERM end a read that blocks, such as of a named pipe that no program writes to.
 
     An event loop handles signals between its callbacks only. Outside of one, the defaults apply.
-    Raises EndedBySignal.
+    The read has a thread of its own, and this one looks for signals at intervals: one that comes
+    just before a system call does not interrupt it. Raises EndedBySignal, and what `read` raises.
     """
     if not _is_in_event_loop() or threading.current_thread() is not threading.main_thread():
-        yield
-        return
+        return read()
     codes = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
     def end(number: int, _frame: object) -> None:
         raise EndedBySignal(codes[signal.Signals(number)])
 
+    results: list[Result] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            results.append(read())
+        except Exception as error:
+            errors.append(error)
+
     before = {number: signal.signal(number, end) for number in codes}
     try:
-        yield
+        thread = threading.Thread(target=work, daemon=True)  # the process can end without it
+        thread.start()
+        while thread.is_alive():
+            thread.join(SIGNAL_INTERVAL)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    for error in errors:
+        raise error
+    return results[0]
 
 
 def _is_in_event_loop() -> bool:

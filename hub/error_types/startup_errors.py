@@ -77,8 +77,8 @@ TYPES = (
         "Name a pooler in transaction mode in front of the same database ([Run in"
         " production](../how-to/run-in-production.md#use-a-connection-pooler)).",
         "[database] pooler_url",
-        "the connection pooler leads to another database than [database] url",
-        "Name a pooler in front of the server of [database] url, and the same database",
+        "the connection pooler leads to another database than `url` beside it",
+        "Name a pooler in front of the server of `url`, and the same database",
     ),
     ErrorType(
         "ReplicaNotPrimary", Conflict,

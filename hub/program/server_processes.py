@@ -35,8 +35,9 @@ from hub.program.process_supervisor import (
     RunChild,
     share_loaded_modules,
 )
+from hub.settings.cells import CellDatabase
 from hub.settings.database_urls import without_password
-from hub.settings.settings import Settings, with_sections
+from hub.settings.settings import DatabaseSettings, Settings, with_sections
 from hub.settings.types import Section
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -176,7 +177,7 @@ def keep_fixed(changed: Settings, first: Settings, current: Settings) -> Setting
             ("[server] processes", changed.server.processes, first.server.processes),
             ("[metrics] address", changed.metrics.address, first.metrics.address),
             ("[database]", keeps_database, False),
-            ("[cells]", not changed.cells.databases, not first.cells.databases),
+            ("[cells]", _keeps_cells(changed, first), False),
         )
         if now != then
     ]
@@ -209,12 +210,25 @@ def keep_fixed(changed: Settings, first: Settings, current: Settings) -> Setting
         ) from None
 
 
+def _keeps_cells(changed: Settings, first: Settings) -> bool:
+    """Whether the cells stay: a server begins or ends to serve cells only with a restart, and a
+    cell does not get another database. Cells can be added and removed."""
+    if bool(changed.cells.databases) != bool(first.cells.databases):
+        return True
+    former = {one.name: _urls_in_use(one) for one in first.cells.databases}
+    now = {one.name: _urls_in_use(one) for one in changed.cells.databases}
+    return any(former[name] != now[name] for name in former.keys() & now.keys())
+
+
 def _database_in_use(settings: Settings) -> tuple[object, ...]:
     """What all processes must have in common while they are replaced: the database, and the folder
-    of the keys. Another password of the same user is no other database."""
-    database = settings.database
-    urls = (database.url, database.pooler_url)
-    return (*map(without_password, urls), database.data_dir)
+    of the keys."""
+    return (*_urls_in_use(settings.database), settings.database.data_dir)
+
+
+def _urls_in_use(database: DatabaseSettings | CellDatabase) -> tuple[str, ...]:
+    """The URLs of a database. Another password of the same user is no other database."""
+    return tuple(map(without_password, (database.url, database.pooler_url)))
 
 
 def _with_database(settings: Settings, url: str) -> Settings:

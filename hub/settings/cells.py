@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 
 from engine.cells import CellPlacement
-from hub.settings.database_urls import check_primary, check_replicas
+from hub.settings.database_urls import check_pooler, check_primary, check_replicas
 from hub.settings.types import Section, Texts, invalid
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -30,6 +30,7 @@ class CellDatabase(Section):
 
     name: CellName
     url: SecretStr
+    pooler_url: SecretStr = SecretStr("")
     read_url: SecretStr = SecretStr("")
     projects: Texts = ()
     new_projects: bool = True
@@ -41,6 +42,11 @@ class CellDatabase(Section):
             reason = "is empty, and a cell has no embedded database"
             raise invalid(reason, "Write postgresql://USER@HOST/DATABASE")
         return check_primary(url)
+
+    @field_validator("pooler_url")
+    @classmethod
+    def _check_pooler_url(cls, url: SecretStr) -> SecretStr:
+        return check_pooler(url)
 
     @field_validator("read_url")
     @classmethod

@@ -647,7 +647,7 @@ class Settings(Section):
 
     def of_cell(self, cell: CellDatabase) -> Self:
         """The settings with the database of a cell."""
-        urls = {"url": cell.url, "read_url": cell.read_url}
+        urls = {"url": cell.url, "pooler_url": cell.pooler_url, "read_url": cell.read_url}
         return self.model_copy(update={"database": self.database.model_copy(update=urls)})
 
     @model_validator(mode="after")

@@ -8,6 +8,7 @@ from engine.errors import Finding, Invalid, as_errors
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.precedence import Breakpoints
 from engine.hooks.rule import Rule
+from engine.hot.definition.model import StackDefinition
 from engine.plan.draft import ExistingResource, Options, Plan, PlannedNode
 from engine.plan.gates import add_gates
 from engine.plan.labels import set_labels
@@ -127,6 +128,8 @@ class Planner:
             requests = blueprint.environment.registry
             if refused := self._limits.labels.check_requests(project, requests):
                 raise Invalid(refused)
+            types = self._types_without_nested_stacks(blueprint.definition)
+            warnings += self._limits.labels.find_unused_requests(project, requests, types)
         if warnings and blueprint.strict:
             raise Invalid(as_errors(warnings))
         breakpoints = self._breakpoints(desired)
@@ -151,6 +154,18 @@ class Planner:
             lifecycle_plugins=self._lifecycle_plugins,
         )
         return planned, [*blueprint.warnings, *warnings]
+
+    def _types_without_nested_stacks(self, definition: StackDefinition) -> dict[str, str | None]:
+        """The types of all resources, by name; None: it has nested stacks."""
+        types = dict(definition.undecided)
+        types |= {name: one.type for name, one in definition.resources.items()}
+        nested = {one.resource for one in definition.contained}
+        return {
+            name: None
+            if name in nested or self._registry.has_nested_stack(type_name)
+            else type_name
+            for name, type_name in types.items()
+        }
 
     def possible_nodes(self, desired: DesiredState, project: str) -> list[PlannedNode]:
         """The further nodes of a preview's plan: of resources whose condition is not known yet."""

@@ -1,9 +1,10 @@
 """Files of the command line, as text."""
 
+from functools import partial
 from pathlib import Path
 
 from engine.errors import Finding
-from hub.cli.signals import interruptible_read
+from hub.cli.signals import read_until_signal
 
 #: Maximum bytes of one file: more than any request may have.
 MAX_BYTES = 8 * 1024 * 1024
@@ -28,8 +29,7 @@ def shown_path(path: Path) -> str:
 def read_text(path: Path) -> str:
     """Raises InputError."""
     try:
-        with interruptible_read(), path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = _read(path) if path.is_file() else read_until_signal(partial(_read, path))
         if len(raw) > MAX_BYTES:
             size = f"{MAX_BYTES >> 20} MiB"
             raise InputError(f"{path}: is larger than {size}; no request may be as large")
@@ -39,3 +39,9 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         reason = "it is not a text file in UTF-8. Save it in this encoding"
         raise InputError(f"{path}: cannot be read: {reason}") from error
+
+
+def _read(path: Path) -> bytes:
+    """At most one byte more than a file may have. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)

@@ -12,7 +12,7 @@ from engine.cells import CellPlacement
 from engine.store.database import Database
 from engine.store.projects import cells as store
 from engine.store.schema.upgrade import migrate
-from engine.store.server_check import check_replicas, check_servers
+from engine.store.server_check import check_pooler_url, check_replicas, check_servers
 from engine.store.server_connector import ServerConnector
 from engine.tracing import Tracer
 from hub.api.cells import Cell
@@ -108,8 +108,10 @@ class CellConnector:
         Raises HeadgateError."""
         settings, process = state.settings, self._process
         url = settings.database.url.get_secret_value()
+        pooler_url = settings.database.pooler_url.get_secret_value()
         read_url = settings.database.read_url.get_secret_value()
         await check_servers(url, time.time)
+        await check_pooler_url(url, pooler_url)
         await check_replicas(url, read_url)
         await migrate(url, version=process.program.version)
         size = settings.database.pool
@@ -117,7 +119,7 @@ class CellConnector:
             store.identify_cell, name=state.name, new_id=uuid4(), placement=self._placement
         )
         database, token_keys = await open_registered(
-            url, size, self._keyring, process, identify=identify
+            url, size, self._keyring, process, identify=identify, pooler_url=pooler_url
         )
         stack.push_async_callback(database.close)
         replica = await open_replicas(stack, read_url, size, self._keyring)

@@ -12,7 +12,7 @@ from engine.bounded_wait import wait_for_result
 from engine.errors import Conflict, HeadgateError, Unavailable
 from engine.store.database import Database
 from engine.store.server_check import PLACE as URL_PLACE
-from engine.store.server_check import REPLICA_PLACE
+from engine.store.server_check import POOLER_PLACE, REPLICA_PLACE
 from hub.api.cells import PLACE, Cell, unavailable
 from hub.auth.sessions import Sessions
 from hub.program.cells.moving_readers import MovingReaders
@@ -27,7 +27,12 @@ T = TypeVar("T")
 #: Seconds to read what a cell has stored.
 READ_TIMEOUT = 2.0
 #: The settings that errors of a server with one database name, and those of a cell.
-_SETTINGS: Final = {URL_PLACE: "url", "[database]": "url", REPLICA_PLACE: "read_url"}
+_SETTINGS: Final = {
+    URL_PLACE: "url",
+    "[database]": "url",
+    POOLER_PLACE: "pooler_url",
+    REPLICA_PLACE: "read_url",
+}
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Cells: databases with their own engines, which API processes serve behind one address."""
 
 import urllib.request
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from tests.support.cells import (
     url_of,
 )
 from tests.support.keys import KEYRING, key_file
+from tests.support.pooler import pooled
 from tests.support.ports import free_port
 from tests.support.program import ServerProcess, eventually, program, resource
 from tests.support.receiver import Receiver, running_receiver, until
@@ -245,6 +247,44 @@ async def test_the_state_of_a_cell_follows_its_database(
         changes = [one for one in logs if one["event"].startswith("cell.")]
         assert [one["event"] for one in changes] == ["cell.unavailable", "cell.available"]
         assert '[cells] databases "b" url' in changes[0]["reason"]
+
+
+async def test_a_cell_works_through_its_pooler(urls: list[str]) -> None:
+    """Each transaction gets another server process. Without the pooler, the projects of the cell
+    are not served, and those of others are."""
+    in_a, in_b = (of[0] for of in projects_of("ab").values())
+    async with AsyncExitStack() as stack:
+        pooler = await stack.enter_async_context(AsyncExitStack())
+        url = await pooler.enter_async_context(pooled(urls[1], "transaction", round_robin=True))
+        await stack.enter_async_context(engine_of(urls[1], **{"database.pooler_url": url}))
+        cells = [cell("a", urls[0]), cell("b", urls[1], pooler_url=url)]
+        http = await stack.enter_async_context(api_of(cells))
+        first, second = of_project(http, in_a), of_project(http, in_b)
+        await second.create("s", HOOKED)
+        (hook,) = await second.waiting_hooks("s")
+        await second.signal(hook)
+        assert await second.until_ended("s") == "CREATE_COMPLETE"
+        await pooler.aclose()
+
+        async def is_refused() -> bool:
+            status, _ = await second.call("GET", "/stacks")
+            return bool(status == 503)
+
+        await eventually(is_refused)
+        assert await _succeeds(first)
+
+
+async def test_a_cell_with_the_pooler_of_another_database_is_away(urls: list[str]) -> None:
+    with capture_logs() as logs:
+        async with (
+            pooled(urls[2], "transaction") as url,
+            api_of([cell("a", urls[0]), cell("b", urls[1], pooler_url=url)]),
+        ):
+            pass
+    (away,) = [one["reason"] for one in logs if one["event"] == "cell.unavailable"]
+    assert away.startswith(
+        '[cells] databases "b" pooler_url: the connection pooler leads to another'
+    )
 
 
 async def _succeeds(http: Any) -> bool:

@@ -290,6 +290,28 @@ async def test_a_requested_label_without_a_process_waits_and_says_why(database_u
         }
 
 
+async def test_a_requested_label_that_no_resource_gets_is_a_warning(database_url: str) -> None:
+    rules = [{"label": EU, "types": ["OS::Nova::*"], "on_request": True}]
+    asked = {"w*": {"label": EU}, "in": {"label": EU}}  # the nested stack may have servers
+    body = {"stack_name": "s", "template": template(NESTED | things("web")), "files": FILES,
+            "environment": requesting(asked)}  # fmt: skip
+    async with run(database_url, World(), rules=rules) as main:
+        for path in ("/stacks/preview", "/stacks"):
+            status, done = await main.call("POST", path, body)
+            (warning,) = done.get("warnings") or done["stack"]["warnings"]
+            assert status in (200, 201)
+            assert warning["code"] == "NoEffect"
+            assert warning["path"] == "resource_registry.resources.w*.label"
+            assert (
+                "web (Test::Thing). Remove it. Types with this label: OS::Nova::*."
+                in (warning["message"])
+            )
+        status, refused = await main.call(
+            "POST", "/stacks", body | {"stack_name": "t", "strict": True}
+        )
+        assert status == 400 and "has no effect" in str(refused)
+
+
 async def test_a_label_that_is_not_offered_to_the_project_is_refused(database_url: str) -> None:
     async with run(database_url, World(), rules=OFFERED) as main:
         for asked, place, remedy in (

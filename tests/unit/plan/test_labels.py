@@ -102,6 +102,47 @@ def test_a_rule_on_request_applies_to_what_the_environment_requests(
     assert label_of is not None and label_of(type_name, name) == label
 
 
+RULES_WITH_TYPES = LabelRules([
+    LabelRule(EU, types=["OS::Nova::*"], on_request=True),
+    LabelRule(US, resources=["db"], on_request=True),
+    LabelRule("", resources=["local"]),
+])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "unused"),
+    [
+        ([("web", EU)], []),
+        ([("*", EU)], []),  # some of the resources get it
+        ([("value", EU)], ["value (OS::Heat::Value). Remove it. Types with this label: OS::Nova"]),
+        ([("v*", EU)], ["value (OS::Heat::Value)"]),
+        ([("web", US)], ["web (OS::Nova::Server). Remove it, or ask the operator"]),
+        ([("local", EU)], ["local (OS::Nova::Server)"]),  # a later rule wins
+        ([("value", EU), ("v*", "")], ["value"]),  # the exact name takes precedence
+        ([("v*", EU), ("value", "")], []),
+        ([("shop", EU)], []),  # its nested stack may have servers
+        ([("*p", US)], []),
+        ([("nowhere", EU)], []),  # perhaps of an earlier template
+    ],
+)  # fmt: skip
+def test_a_requested_label_that_no_resource_gets_is_a_warning(
+    labels: Sequence[tuple[str, str]], unused: Sequence[str]
+) -> None:
+    types = {
+        "web": "OS::Nova::Server", "db": "OS::Nova::Server", "local": "OS::Nova::Server",
+        "value": "OS::Heat::Value", "shop": None,
+    }  # fmt: skip
+    requests = ResourceRegistry(labels=tuple(labels))
+    found = RULES_WITH_TYPES.find_unused_requests("p", requests, types)
+    assert [one.place for one in found] == [
+        f"resource_registry.resources.{labels[0][0]}.label"
+    ] * len(unused)
+    for finding, text in zip(found, unused, strict=True):
+        assert (
+            f"do not give it to {text}" in f"{finding.reason.removesuffix('.')}. {finding.remedy}"
+        )
+
+
 def test_rules_give_labels_to_changes_and_rows_give_them_to_the_rest() -> None:
     rows = [row("kept", 1, US), row("gone", 2, US), row("plain", 3, None)]
     found = set_labels(planned(["kept", "new"], *rows), rows, ALL_EU)

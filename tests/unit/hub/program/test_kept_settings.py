@@ -149,6 +149,51 @@ def test_other_settings_of_an_external_database_change(
     assert kept.database == read(changed).database
 
 
+A, B = (
+    {"name": name, "url": f"postgresql://headgate:old@{name}/headgate", "projects": [name]}
+    for name in "ab"
+)
+POOLED_A = A | {"pooler_url": POOLER_URL}
+
+
+@pytest.mark.parametrize(
+    ("first", "changed"),
+    [
+        pytest.param([A, B], [A, B | {"url": A["url"].replace("@a", "@c")}], id="host"),
+        pytest.param([A, B], [B | {"name": "a"}, A | {"name": "b"}], id="exchanged"),
+        pytest.param([A], [POOLED_A], id="pooler"),
+        pytest.param([POOLED_A], [A], id="no pooler"),
+    ],
+)  # fmt: skip
+def test_a_cell_keeps_its_database_until_a_restart(
+    monkeypatch: pytest.MonkeyPatch, first: list[Any], changed: list[Any]
+) -> None:
+    former = {"cells.databases": first}
+    new = {"cells.databases": changed, "cells.revision": 2, "engine.workers": 7}
+    kept, names = reload(monkeypatch, former, new)
+    assert names == ["[cells]"]
+    assert (kept.cells, kept.engine.workers) == (read(former).cells, 7)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param([A, B], id="a new cell"),
+        pytest.param([B], id="another cell"),
+        pytest.param([A | {"url": A["url"].replace("old", "new")}], id="password"),
+        pytest.param([A | {"projects": ["c"], "new_projects": False}], id="projects"),
+        pytest.param([A | {"read_url": "postgresql://replica/headgate"}], id="replicas"),
+    ],
+)  # fmt: skip
+def test_other_settings_of_cells_change(
+    monkeypatch: pytest.MonkeyPatch, changed: list[Any]
+) -> None:
+    new = {"cells.databases": changed, "cells.revision": 2}
+    kept, names = reload(monkeypatch, {"cells.databases": [A]}, new)
+    assert names == []
+    assert kept.cells == read(new).cells
+
+
 @pytest.mark.parametrize(("first", "changed"), [(CELLS, EXTERNAL), (EXTERNAL, CELLS)])
 def test_a_server_keeps_its_cells_or_its_database(
     monkeypatch: pytest.MonkeyPatch, first: dict[str, Any], changed: dict[str, Any]
