@@ -4,11 +4,15 @@ import errno
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
+from typing import Any
 
 import pytest
+import typer.main
 
+from hub.cli.main import app
 from tests.support import forks
 from tests.support.command_line import TEMPLATE, headgate, headgate_json, running_command
 from tests.support.program import PATIENCE, ServerProcess
@@ -99,6 +103,78 @@ def test_without_a_terminal_the_command_is_refused_and_reads_nothing(
         "ask for confirmation. Use --yes to skip the question.\n"
     )
     assert "saved" in headgate(server, "stack", "snapshot", "list", "unasked")
+
+
+#: Commands with a question about a stack, without --yes.
+ASKING = (
+    ("stack", "delete", "reused-1"),
+    ("stack", "abandon", "reused-2"),
+    ("stack", "cancel", "reused-3"),
+    ("stack", "converge", "reused-4"),
+    ("stack", "snapshot", "delete", "reused-5", "kept"),
+    ("stack", "snapshot", "restore", "reused-6", "kept"),
+    ("resource", "mark-unhealthy", "reused-7", "secret"),
+)
+
+
+@pytest.mark.parametrize("words", ASKING, ids=" ".join)
+def test_an_answer_is_about_the_stack_of_the_question(
+    server: ServerProcess, words: tuple[str, ...]
+) -> None:
+    (name,) = (word for word in words if word.startswith("reused"))
+    create_waiting_stack(server, name)
+    with terminal(*words, server=server) as user:
+        user.read_until("[y/N]")
+        headgate(server, "stack", "delete", name, "--yes", "--wait")
+        create_waiting_stack(server, name)
+        before = read_stack(server, name)
+        user.type("y\n")
+        user.wait(1)
+    assert read_stack(server, name) == before
+
+
+def create_waiting_stack(server: ServerProcess, name: str) -> None:
+    """A stack with a snapshot, whose update waits for an answer."""
+    headgate(server, "stack", "create", name, "-t", TEMPLATE, "--wait")
+    headgate(server, "stack", "snapshot", "create", name, "--name", "kept", "--wait")
+    headgate(
+        server, "stack", "update", name, "-t", TEMPLATE, "-P", "length=9",
+        "--break-at", "secret", "--until-waiting", code=5,
+    )  # fmt: skip
+
+
+def read_stack(server: ServerProcess, name: str) -> list[Any]:
+    """Everything of a stack that these commands change."""
+    return [
+        headgate_json(server, *words, name)
+        for words in (
+            ("stack", "show"), ("stack", "history"), ("stack", "snapshot", "list"),
+            ("resource", "list"), ("stack", "decisions"), ("stack", "drift"),
+        )
+    ]  # fmt: skip
+
+
+def test_every_command_with_a_question_about_a_stack_is_in_this_test() -> None:
+    tested = {words[: len(words) - 1 - (words[-1] in ("kept", "secret"))] for words in ASKING}
+    asking = {
+        words for words, one in commands()
+        if any("--yes" in parameter.opts for parameter in one.params)
+        and any(parameter.name in ("name", "stack") and parameter.param_type_name == "argument"
+                for parameter in one.params)
+    }  # fmt: skip
+    assert asking - tested == {("stack", "from-resources")}  # it creates a stack
+
+
+def commands(
+    command: Any = None, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The words of each command, and the command."""
+    command = command or typer.main.get_command(app)
+    below = getattr(command, "commands", {})
+    if not below:
+        yield words, command
+    for name, one in below.items():
+        yield from commands(one, (*words, name))
 
 
 @pytest.mark.parametrize(("which", "message"), [("0000", "could not be found"), ("zz", "zz")])

@@ -8,9 +8,11 @@ import typer
 
 from headgate.connection import url_path
 from hub.cli import options
-from hub.cli.confirmation import confirm
+from hub.cli.confirmation import UNCHANGED, confirm
+from hub.cli.connection.client import ApiClient
 from hub.cli.context import ask, print_removal, print_result
 from hub.cli.exit_codes import ExitCode
+from hub.cli.inputs.files import InputError
 from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output
@@ -85,5 +87,19 @@ def delete(server: ServerOptions, yes: options.Yes = False) -> None:
         lost.append("Their drift is no longer repaired.")
     question = f"Delete the observation credential {found['application_credential_id']}?"
     confirm(question, lost, yes)
-    ask(server, lambda client: client.call("DELETE", PATH))
+
+    async def remove(client: ApiClient) -> None:
+        if wrong := replaced_since(found, await client.call("GET", PATH)):
+            raise InputError(wrong)
+        await client.call("DELETE", PATH)
+
+    ask(server, remove)
     print_removal(found["application_credential_id"], "deleted", server.format)
+
+
+def replaced_since(confirmed: Json, now: Json) -> str:
+    """Why a credential is not deleted although its delete was confirmed; empty: it is. Pure."""
+    after = now["application_credential_id"]
+    if after == confirmed["application_credential_id"]:
+        return ""
+    return f"{UNCHANGED}: the credential of the project is {after} now. Run the command again."

@@ -8,9 +8,10 @@ import typer
 from hub.cli import options
 from hub.cli.commands.hook import read_answer_data
 from hub.cli.completion import complete_resources
-from hub.cli.confirmation import confirm
+from hub.cli.confirmation import UNCHANGED, confirm
 from hub.cli.connection.client import ApiClient, find_stack, stack_path
 from hub.cli.context import ask, ask_stack, print_result, print_rows
+from hub.cli.inputs.files import InputError
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
 from hub.cli.printing.formats import format_yaml
@@ -80,13 +81,15 @@ def mark_unhealthy(
     yes: options.Yes = False,
 ) -> None:
     """Mark a resource unhealthy: the next update replaces it."""
+    confirmed: Json = None
     if not (reset or yes):
         found, resource = ask(server, lambda client: _read_replaced(client, stack, which))
         name = resource["headgate_resource_name"]
         question = f"Mark the resource {name} of {found['stack_name']} unhealthy?"
         confirm(question, replacement_facts(resource), yes)
+        stack, confirmed = found["id"], resource
     body = {"mark_unhealthy": not reset, "resource_status_reason": reason}
-    _mark(stack, which, body, server)
+    _mark(stack, which, body, server, confirmed)
 
 
 async def _read_replaced(client: ApiClient, stack: str, which: str) -> tuple[Json, Json]:
@@ -108,6 +111,18 @@ def replacement_facts(resource: Json) -> list[str]:
     if dependents := ", ".join(resource["required_by"]):
         lines.append(f"Resources that depend on it, and may change too: {dependents}.")
     return lines
+
+
+def replaced_since(confirmed: Json, now: Json) -> str:
+    """Why a resource is not marked although its mark was confirmed; empty: it is. Pure."""
+    before, after = confirmed["physical_resource_id"], now["physical_resource_id"]
+    if before == after:
+        return ""
+    name = confirmed["headgate_resource_name"]
+    return (
+        f"{UNCHANGED}: the physical ID of {name} was {before or 'none'} in the question, and is"
+        f" {after or 'none'} now. Run the command again."
+    )
 
 
 @app.command()
@@ -150,9 +165,17 @@ def _format_marks(resource: Json) -> "RenderableType":
     return output.fields(output.with_own_names(resource), MARKED)
 
 
-def _mark(stack: str, which: str, body: Json, server: ServerOptions) -> None:
+def _mark(
+    stack: str, which: str, body: Json, server: ServerOptions, confirmed: Json = None
+) -> None:
+    """confirmed: the resource of the question; another one of its name is not marked."""
+
     async def work(client: ApiClient) -> Json:
         found = await find_stack(client, stack)
+        if confirmed is not None and (
+            wrong := replaced_since(confirmed, await _read_marked(client, found, which))
+        ):
+            raise InputError(wrong)
         await client.call("PATCH", stack_path(found, "resources", which), body=body)
         return await _read_marked(client, found, which)
 

@@ -242,6 +242,7 @@ def delete(
         stack, resources = ask(server, lambda client: read_lost(client, name))
         question = f"Delete the stack {stack['stack_name']} and its physical resources?"
         confirm(question, delete_facts(stack, resources), yes)
+        name = stack["id"]
 
     async def start(client: ApiClient, stack: Json) -> None:
         await client.call("DELETE", stack_path(stack))
@@ -406,6 +407,7 @@ def cancel(
             stack, versions = ask(server, lambda client: _read_rolled_back(client, name))
             question = f"Cancel the update of {stack['stack_name']} and roll it back?"
             confirm(question, rollback_facts(stack, versions), yes)
+            name = stack["id"]
         stack_change.run(server, name, "ROLLBACK", wait, start_action("cancel_update"))
     if wait.any:
         stop("--wait has no effect with --no-rollback: the update ends at once", ExitCode.USAGE)

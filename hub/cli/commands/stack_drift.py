@@ -118,8 +118,9 @@ def converge(
     if rounds > 1 and plan:
         stop("--plan is of one round; leave out --rounds", ExitCode.USAGE)
     if not (yes or plan):
-        found = ask(server, lambda client: _read_plan(client, name, query))
-        confirm(f"Converge {name}?", converge_facts(found), yes)
+        stack, found = ask(server, lambda client: _read_plan(client, name, query))
+        confirm(f"Converge {stack['stack_name']}?", converge_facts(found), yes)
+        name = stack["id"]
     repeated: Json = {"rounds": rounds} if rounds > 1 else True
     body = {"converge": repeated, **request_bodies.partial_update(only, except_, ())}
     body |= request_bodies.plan_digest(plan)
@@ -131,8 +132,10 @@ def converge(
     stack_change.finish(ask(server, work), server.format)
 
 
-async def _read_plan(client: ApiClient, name: str, query: Query) -> Json:
-    return await _plan(client, await find_stack(client, name), query)
+async def _read_plan(client: ApiClient, name: str, query: Query) -> tuple[Json, Json]:
+    """A stack, and the plan of its converge."""
+    stack = await find_stack(client, name)
+    return stack, await _plan(client, stack, query)
 
 
 def converge_facts(found: Mapping[str, Json]) -> list[str]:

@@ -109,9 +109,10 @@ def restore(
 ) -> None:
     """Restore a stack from a snapshot."""
     if not yes:
-        found, snapshot, resources = ask(server, lambda client: _read_lost(client, stack, which))
-        question = f"Restore {found['stack_name']} from the snapshot {snapshot['name']}?"
-        confirm(question, restore_facts(snapshot, resources), yes)
+        found, confirmed, resources = ask(server, lambda client: _read_lost(client, stack, which))
+        question = f"Restore {found['stack_name']} from the snapshot {confirmed['name']}?"
+        confirm(question, restore_facts(confirmed, resources), yes)
+        stack, which = found["id"], confirmed["id"]
 
     async def start(client: ApiClient, found: Json) -> None:
         snapshot = await _select(client, found, which)

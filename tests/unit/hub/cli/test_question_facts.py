@@ -7,6 +7,8 @@ import pytest
 from aiohttp import web
 from typer.testing import CliRunner
 
+from hub.cli.commands import observation_credential
+from hub.cli.commands import resource as resource_commands
 from hub.cli.commands.resource import replacement_facts
 from hub.cli.commands.stack import delete_facts, rollback_facts
 from hub.cli.commands.stack_drift import MAX_RESOURCES, converge_facts
@@ -23,6 +25,18 @@ def resource(name: str, physical_id: str = "p", policy: str = "Delete") -> dict[
         "physical_resource_id": physical_id, "deletion_policy": policy, "required_by": [],
         "links": [{"rel": "self"}],
     }  # fmt: skip
+
+
+def test_what_was_replaced_after_the_question_is_not_changed() -> None:
+    confirmed = resource("db", "old")
+    assert resource_commands.replaced_since(confirmed, resource("db", "old")) == ""
+    assert resource_commands.replaced_since(confirmed, resource("db", "new")) == (
+        "nothing was changed: the physical ID of db was old in the question, and is new now. Run"
+        " the command again."
+    )
+    old, new = {"application_credential_id": "a"}, {"application_credential_id": "b"}
+    assert observation_credential.replaced_since(old, old) == ""
+    assert observation_credential.replaced_since(old, new).startswith("nothing was changed: ")
 
 
 def test_a_delete_counts_existing_resources_and_names_those_that_stay() -> None:
