@@ -1,6 +1,7 @@
 """The HTTP application: routes and middleware."""
 
 import asyncio
+import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -63,7 +64,7 @@ def make_application(server: ServerContext, cells: Cells, limits: RequestLimits)
     app[SERVER] = server
     app[CELLS] = cells
     app[LIMITS] = limits
-    app[CLIENTS] = ClientLimits(server.settings.server)
+    app[CLIENTS] = ClientLimits(server.settings.server, limits.counts, os.getpid())
     app[NEEDS], app[READS] = {}, set()
     resources: dict[str, web.Resource] = {}
     for route in _by_use():

@@ -1,4 +1,5 @@
-"""Limits on the connections, unfinished bodies and event streams of a client, for each process.
+"""Limits on the connections, unfinished bodies and event streams of a client, in all processes of
+one server.
 
 A client is an address (of IPv6, its /64 network) before it is authenticated, and a user or token
 after that.
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from hub.auth.identity import Identity
+from hub.auth.request_counts import RequestCounts
+from hub.auth.shared_open_counts import ProcessCounts, SharedOpenCounts
 from hub.auth.throttle import TooManyRequests
 from hub.settings.access import ServerSection
 
@@ -21,21 +24,28 @@ RETRY_AFTER = 5.0
 
 @dataclass(slots=True)
 class OpenCount:
-    """Open objects by client. max_open: 0 for no limit. what, setting: for the error."""
+    """Open objects by client. max_open: 0 for no limit. what, setting: for the error. shared: in
+    all processes; None: this one counts alone."""
 
     max_open: int
     what: str
     setting: str
+    shared: ProcessCounts | None = None
     _open: Counter[str] = field(default_factory=Counter)
 
     def enter(self, client: str) -> bool:
         """Count one more. Returns False, without counting, at the limit."""
+        if self.shared is not None:
+            return self.shared.enter(client, self.max_open)
         if 0 < self.max_open <= self._open[client]:
             return False
         self._open[client] += 1
         return True
 
     def leave(self, client: str) -> None:
+        if self.shared is not None:
+            self.shared.leave(client)
+            return
         self._open[client] -= 1
         if self._open[client] <= 0:
             del self._open[client]
@@ -60,18 +70,34 @@ class OpenCount:
 
 
 class ClientLimits:
-    def __init__(self, server: ServerSection) -> None:
-        self.connections = OpenCount(
-            server.connections_per_address, "connections", "connections_per_address"
+    """counts: of all processes. pid: of this one."""
+
+    def __init__(self, server: ServerSection, counts: RequestCounts, pid: int) -> None:
+        def count(max_open: int, what: str, setting: str, table: SharedOpenCounts) -> OpenCount:
+            return OpenCount(max_open, what, setting, table.add_process(pid))
+
+        self.connections = count(
+            server.connections_per_address,
+            "connections",
+            "connections_per_address",
+            counts.connections,
         )
         #: Requests through a trusted proxy, whose own connections are not counted.
-        self.forwarded = OpenCount(
-            server.connections_per_address, "requests", "connections_per_address"
+        self.forwarded = count(
+            server.connections_per_address,
+            "requests",
+            "connections_per_address",
+            counts.forwarded,
         )
-        self.bodies = OpenCount(
-            server.bodies_per_user, "requests with unfinished bodies", "bodies_per_user"
+        self.bodies = count(
+            server.bodies_per_user,
+            "requests with unfinished bodies",
+            "bodies_per_user",
+            counts.bodies,
         )
-        self.streams = OpenCount(server.streams_per_user, "event streams", "streams_per_user")
+        self.streams = count(
+            server.streams_per_user, "event streams", "streams_per_user", counts.streams
+        )
 
 
 CLIENTS: web.AppKey[ClientLimits] = web.AppKey("clients", ClientLimits)

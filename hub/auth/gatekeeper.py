@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from engine.errors import HeadgateError
 from hub.auth.identity import Authenticator, Identity
 from hub.auth.lockout import TokenLockout
+from hub.auth.request_counts import RequestCounts
 from hub.auth.request_credentials import RequestCredentials
-from hub.auth.shared_counts import RequestCounts
 from hub.auth.shared_rate import SharedRate
 from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue, block_of
 
@@ -36,6 +36,7 @@ class RequestLimits:
         lockout: float,
         counts: RequestCounts,
     ) -> None:
+        self.counts = counts
         self._by_address = SharedRate(by_address, counts.by_address)
         self.by_token = SharedRate(by_token, counts.by_token)
         #: Physical IDs in reports that no resource has, by client.

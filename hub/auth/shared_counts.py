@@ -11,6 +11,7 @@ import hashlib
 import mmap
 import os
 import struct
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,33 +34,63 @@ class Count(NamedTuple):
     expires_at: float
 
 
+class TableLock:
+    """Excludes the other processes that have forked with it. shared: False: there are none."""
+
+    def __init__(self, *, shared: bool) -> None:
+        #: Without a name, so that nothing is left of it.
+        self._file = tempfile.TemporaryFile() if shared else None  # noqa: SIM115  until `close`
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        file = None if self._file is None else self._file.fileno()
+        locked = file is not None and _try_lock(file)
+        try:
+            yield
+        finally:
+            if file is not None and locked:
+                fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+class KeyHasher:
+    """Hashes keys to positive numbers of 64 bits, with a random secret."""
+
+    def __init__(self) -> None:
+        self._secret = os.urandom(32)
+
+    def hash(self, key: str) -> int:
+        digest = hashlib.blake2b(key.encode(), digest_size=8, key=self._secret).digest()
+        return int.from_bytes(digest, sys.byteorder) or 1  # 0: a row that was never used
+
+
 class SharedCounts:
     """locked: whether several processes count; False: this one alone."""
 
     def __init__(self, *, locked: bool = False, rows: int = ROWS) -> None:
         self._sets = max(rows // SET, 1)
         self._memory = mmap.mmap(-1, self._sets * SET * _ROW.size)
-        self._secret = os.urandom(32)
-        #: Without a name, so that nothing is left of it.
-        self._lock_file = tempfile.TemporaryFile() if locked else None  # noqa: SIM115  until `close`
+        self._hasher, self._lock = KeyHasher(), TableLock(shared=locked)
 
     def close(self) -> None:
         self._memory.close()
-        if self._lock_file is not None:
-            self._lock_file.close()
+        self._lock.close()
 
     def get(self, key: str, now: float) -> Count | None:
         """None: there is no row, or it has expired."""
-        with self._lock():
-            return self._find(self._hash(key), now)[1]
+        with self._lock.hold():
+            return self._find(self._hasher.hash(key), now)[1]
 
     def change(
         self, key: str, now: float, change: Callable[[Count | None], Count | None]
     ) -> Count | None:
         """Replace the row of a key by what `change` makes of it; None: leave it. Returns the row
         before."""
-        hashed = self._hash(key)
-        with self._lock():
+        hashed = self._hasher.hash(key)
+        with self._lock.hold():
             at, found = self._find(hashed, now)
             new = change(found)
             if new is not None:
@@ -77,30 +108,6 @@ class SharedCounts:
             if expires_at < earliest:
                 free, earliest = at, expires_at
         return free, None
-
-    def _hash(self, key: str) -> int:
-        digest = hashlib.blake2b(key.encode(), digest_size=8, key=self._secret).digest()
-        return int.from_bytes(digest, "big") or 1  # 0: a row that was never used
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        file = None if self._lock_file is None else self._lock_file.fileno()
-        locked = file is not None and _try_lock(file)
-        try:
-            yield
-        finally:
-            if file is not None and locked:
-                fcntl.lockf(file, fcntl.LOCK_UN)
-
-
-class RequestCounts:
-    """What the limits on requests count, each in a table of its own."""
-
-    def __init__(self, *, locked: bool = False) -> None:
-        self.by_address = SharedCounts(locked=locked)
-        self.by_token = SharedCounts(locked=locked)
-        self.unknown_ids = SharedCounts(locked=locked)
-        self.wrong_tokens = SharedCounts(locked=locked)
 
 
 def _try_lock(file: int) -> bool:

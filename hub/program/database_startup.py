@@ -6,6 +6,7 @@ password, a missing database, a newer schema) end the process at once.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TypeVar
@@ -21,6 +22,7 @@ from hub.api import health, http_headers
 from hub.api.client_limits import CLIENTS, ClientLimits
 from hub.api.error_middleware import RETRY_SOON, own_form, status_of
 from hub.api.routes import json_response
+from hub.auth.request_counts import RequestCounts
 from hub.http.listener import serve_api, serve_monitoring
 from hub.program.process_slot import ProcessSlot
 from hub.settings.access import ServerSection
@@ -88,7 +90,9 @@ class DatabaseStartup:
     async def _start_answering(self, stack: AsyncExitStack) -> None:
         if self._server is not None:
             application = self._application()
-            application[CLIENTS] = ClientLimits(self._server)
+            application[CLIENTS] = ClientLimits(
+                self._server, self._slot.counts or RequestCounts(), os.getpid()
+            )
             serving = serve_api(self._server, application, self._slot.api)
             await stack.enter_async_context(serving)
         if address := self._metrics_address:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hub.auth.shared_counts import RequestCounts
+from hub.auth.request_counts import RequestCounts
 from hub.settings.settings import Settings
 
 #: Bytes of memory for each process that `headgate serve` starts unless the settings name a number:

@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, HeadgateError, Invalid
 from engine.store.embedded.server import EmbeddedServer
-from hub.auth.shared_counts import RequestCounts
+from hub.auth.request_counts import RequestCounts
 from hub.listen_address import LISTEN, METRICS, bind
 from hub.log import set_up_logging
 from hub.program.app import (
@@ -143,7 +143,8 @@ def _open_sockets(
     """The sockets that all processes share, and the settings with their port."""
     # Its name, which is in the sockets' paths, must be short.
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headgate-")))
-    counts = RequestCounts(locked=True) if "api" in roles else None
+    # One process more, while it replaces another one.
+    counts = RequestCounts(processes=count + 1) if "api" in roles else None
     slot = ProcessSlot(count=count, directory=directory, counts=counts)
     if "api" in roles:
         slot = replace(slot, api=bind(settings.server.listen, LISTEN))

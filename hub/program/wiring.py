@@ -41,8 +41,8 @@ from engine.work.nodes.worker import WorkerSettings
 from engine.work.observer.provider_endpoints import RequestRates
 from engine.work.purge import Ages
 from hub.auth.gatekeeper import RequestLimits
+from hub.auth.request_counts import RequestCounts
 from hub.auth.sessions import Sessions
-from hub.auth.shared_counts import RequestCounts
 from hub.http.outbound import tls_context
 from hub.keys.key_files import read_fallback_key, read_key
 from hub.program.operator_environment import read_operator_environment

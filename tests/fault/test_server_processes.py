@@ -10,7 +10,7 @@ import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +189,46 @@ async def test_wrong_tokens_are_counted_for_all_processes_together() -> None:
             os.kill(before[1], signal.SIGKILL)
             await pids(server, COUNT + 1)
             assert {await attempt(session) for _ in range(20)} == {429}
+
+
+async def test_streams_are_counted_for_all_processes_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of a killed process are closed, and count no longer."""
+    limit, attempts = 9, range(40)
+    monkeypatch.setenv("HEADGATE_SERVER__STREAMS_PER_USER", str(limit))
+    with running_processes("") as server:
+        before = await pids(server)
+
+        async with new_session() as session, AsyncExitStack() as stack:
+
+            async def open_stream() -> aiohttp.ClientResponse:
+                url = f"{server.url}/v1/default/events/stream"
+                return await stack.enter_async_context(session.get(url))
+
+            streams = await asyncio.gather(*(open_stream() for _ in attempts))
+            opened = [one for one in streams if one.status == 200]
+            assert Counter(one.status for one in streams) == {
+                200: limit, 429: len(attempts) - limit,
+            }  # fmt: skip
+            os.kill(before[1], signal.SIGKILL)
+            await pids(server, COUNT + 1)
+            lost = sum([await is_lost(one) for one in opened])
+            streams = await asyncio.gather(*(open_stream() for _ in attempts))
+            assert [one.status for one in streams].count(200) == lost
+
+
+async def is_lost(stream: aiohttp.ClientResponse) -> bool:
+    """Whether the process of an event stream has ended."""
+    try:
+        async with asyncio.timeout(1):
+            while await stream.content.readany():
+                pass
+    except aiohttp.ClientPayloadError:
+        return True
+    except TimeoutError:
+        return False
+    return True
 
 
 def first_entry(server: ServerProcess) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A process that stops beside others, which accept new connections, answers the open ones."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -8,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from hub.api.client_limits import CLIENTS, ClientLimits
+from hub.auth.request_counts import RequestCounts
 from hub.http.listener import serve_api
 from hub.listen_address import bind
 from hub.settings.access import ServerSection
@@ -28,7 +30,7 @@ class StoppingServer:
     async def start(self) -> None:
         self.server = ServerSection(listen=f"127.0.0.1:{free_port()}")
         application = web.Application()
-        application[CLIENTS] = ClientLimits(self.server)
+        application[CLIENTS] = ClientLimits(self.server, RequestCounts(), os.getpid())
         application.router.add_get("/", self._answer)
         shared = bind(self.server.listen, "[server] listen")
         for one in shared:

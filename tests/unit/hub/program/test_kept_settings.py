@@ -149,10 +149,12 @@ def test_other_settings_of_an_external_database_change(
     assert kept.database == read(changed).database
 
 
-A, B = (
-    {"name": name, "url": f"postgresql://headgate:old@{name}/headgate", "projects": [name]}
-    for name in "ab"
-)
+def cell(name: str) -> dict[str, Any]:
+    url = f"postgresql://headgate:old@{name}/headgate"
+    return {"name": name, "url": url, "projects": [name]}
+
+
+A, B = map(cell, "ab")
 POOLED_A = A | {"pooler_url": POOLER_URL}
 
 
