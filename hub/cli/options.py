@@ -357,13 +357,20 @@ Moved = Annotated[
 BREAKPOINT = "RESOURCE:POINT, RESOURCE (before any operation on it), or a point of the whole stack"
 Clear = Annotated[
     list[str],
-    typer.Option("--clear-hook", "--clear", metavar="RESOURCE:POINT",
+    typer.Option("--clear-hook", metavar="RESOURCE:POINT",
                  help="Skip a breakpoint in this change, or '*' for all; repeatable."),
 ]  # fmt: skip
 Add = Annotated[
     list[str],
-    typer.Option("--break-at", "--add-hook", "--add", metavar="BREAKPOINT",
+    typer.Option("--break-at", metavar="BREAKPOINT",
                  help=f"Add a breakpoint for this change: {BREAKPOINT}; repeatable."),
+]  # fmt: skip
+#: The names that these options had before. Help does not list them.
+FormerClear = Annotated[
+    list[str], typer.Option("--clear", hidden=True, metavar="RESOURCE:POINT")
+]  # fmt: skip
+FormerAdd = Annotated[
+    list[str], typer.Option("--add-hook", "--add", hidden=True, metavar="BREAKPOINT")
 ]  # fmt: skip
 Output = Annotated[
     Path | None,

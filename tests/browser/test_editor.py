@@ -165,6 +165,26 @@ async def test_a_stopped_stack_is_changed_and_resumed(visitor: Visitor, http: Ht
     assert {one["output_value"] for one in found["outputs"]} == {"s3cret"}
 
 
+async def test_the_editor_shows_that_the_stack_waits_for_approval(
+    visitor: Visitor, http: Http
+) -> None:
+    rule = {"hooks": [{"at": "web", "on": "pre-create"}]}
+    template = {
+        "heat_template_version": "2018-08-31",
+        "resources": {"web": resource()},
+    }
+    body = {"stack_name": "s", "template": template, "environment": rule}
+    status, response = await http.call("POST", "/stacks", body)
+    assert status == 201, response
+    (hook,) = await http.waiting_hooks("s")
+    page = await visitor.open("edit", "s", str(response["stack"]["id"]))
+    badge = page.locator(".edit-head .badge")
+    await expect(badge).to_have_text("Waiting for approval")
+    answer = {"decision": "continue"}
+    assert (await http.call("POST", f"/hooks/{hook['id']}/signal", answer))[0] == 200
+    await expect(badge).to_have_text("CREATE_COMPLETE")
+
+
 async def test_another_user_changes_the_stack_during_editing(visitor: Visitor, http: Http) -> None:
     stack = await create_complete(http)
     assert await http.until_ended("s") == "CREATE_STOPPED"

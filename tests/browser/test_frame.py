@@ -61,3 +61,12 @@ async def test_the_navigation_shows_where_a_page_belongs(visitor: Visitor) -> No
     await expect(page.get_by_role("heading", name="New stack")).to_be_visible()
     await expect(stacks).to_have_attribute("aria-current", "true")
     assert await visitor.violations() == []
+
+
+async def test_a_time_that_has_passed_is_shown_in_one_unit(visitor: Visitor) -> None:
+    script = "(m, seconds) => seconds.map(m.formatAge)"
+    shown = {
+        0: "0 s", 59.4: "59 s", 59.6: "1 min", 121: "2 min", 3599: "59 min", 3600: "1 h",
+        2 * 86_400 - 1: "47 h", 2 * 86_400: "2 days", 40 * 86_400: "40 days",
+    }  # fmt: skip
+    assert await visitor.module("parts/ago.js", script, [*shown]) == [*shown.values()]

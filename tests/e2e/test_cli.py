@@ -116,7 +116,7 @@ def test_an_update_with_files_environments_and_breakpoints(
     assert output["outputs"][0]["output_value"] == "hello two one"
     assert output["tags"] == ["red", "blue"]
     update = ("stack", "update", "files", "--existing", "--parameter-file",
-              f"a={tmp_path / 'secret'}", "--add-hook", "x:pre-update")  # fmt: skip
+              f"a={tmp_path / 'secret'}", "--break-at", "x:pre-update")  # fmt: skip
     held = headgate_json(server, *update, "--until-waiting", code=5)
     assert held["stack_status"] == "UPDATE_IN_PROGRESS"
     headgate(server, "hook", "continue", "files:x")

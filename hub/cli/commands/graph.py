@@ -1,6 +1,7 @@
 """headgate graph: the graph of a stack as a tree, or for Graphviz."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from hub.cli.connection.client import (
 from hub.cli.context import ask, print_result
 from hub.cli.options import ServerOptions, with_options
 from hub.cli.printing import output, tables
+from hub.cli.printing.consoles import standard_output
 from hub.cli.printing.renderables import assemble_text, join_lines, styled_text
 
 if TYPE_CHECKING:
@@ -56,20 +58,25 @@ def graph(
     if dot:
         typer.echo(render_dot(stack, document))
     else:
-        print_result(document, server.format, lambda: tree(stack, status, document))
+        now = datetime.now(UTC) if standard_output().is_terminal else None
+        print_result(document, server.format, lambda: tree(stack, status, document, now))
 
 
-def tree(name: str, status: str, graph: Mapping[str, Json]) -> "Text":
+def tree(name: str, status: str, graph: Mapping[str, Json], now: datetime | None = None) -> "Text":
     """The status of the stack, and each node once, indented under the last node that it depends on;
     the others are named in its line. The nodes of its nested stack follow, with more indentation.
+    now: show times relative to it.
     """
     nested = {one["stack_id"]: one for one in graph.get("stacks", ())}
     heading = assemble_text((tables.plain(name), "bold"), "  ", tables.style(status))
-    return join_lines([heading, *_lines(graph, nested, 1)])
+    return join_lines([heading, *_lines(graph, nested, 1, now)])
 
 
 def _lines(
-    graph: Mapping[str, Json], nested: Mapping[str, Mapping[str, Json]], base: int
+    graph: Mapping[str, Json],
+    nested: Mapping[str, Mapping[str, Json]],
+    base: int,
+    now: datetime | None,
 ) -> "Iterator[Text]":
     nodes = {node["id"]: node for node in graph["nodes"]}
     before = _before(nodes, graph["edges"])
@@ -82,19 +89,19 @@ def _lines(
         node_id = stack.pop()
         node, level = nodes[node_id], depth[node_id] + base
         above = sorted(before[node_id], key=lambda one: depth[one])[:-1]
-        label = _label(node, [output.label(nodes[one]["resource_name"]) for one in above])
+        label = _label(node, [output.label(nodes[one]["resource_name"]) for one in above], now)
         yield styled_text("  " * min(level, MAX_DEPTH)).append_text(label)
         if (below := nested.get(node.get("nested_stack_id") or "")) is not None:
-            yield from _lines(below, nested, level + 2)
+            yield from _lines(below, nested, level + 2, now)
         stack += under[node_id]
 
 
-def _label(node: Json, others: Sequence[str]) -> "Text":
+def _label(node: Json, others: Sequence[str], now: datetime | None) -> "Text":
     state = node["state"]
     text = assemble_text(
         (output.MARK.get(state, "?") + " ", tables.STYLE.get(state, "")),
         output.label(node["path"]),
-        (f"  {node['operation']} {output.node_state(node)}", "dim"),
+        (f"  {node['operation']} {output.node_state(node, now)}", "dim"),
     )
     if node["breakpoints"]:
         text.append(f"  breaks at {', '.join(node['breakpoints'])}", "yellow")

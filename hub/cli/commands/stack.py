@@ -68,6 +68,7 @@ def create(
     stack_timeout: options.Minutes = None,
     rollback: options.NewRollback = None,
     break_at: options.Add = [],  # noqa: B006
+    former_add: options.FormerAdd = [],  # noqa: B006
     strict: options.Strict = False,
     dry_run: options.DryRun = False,
     plan: options.PlanDigest = "",
@@ -80,7 +81,7 @@ def create(
         created = sources.body()
         created |= {"stack_name": name, "parameters": parameters(parameter, parameter_file)}
         created |= request_bodies.stack_options(tag, stack_timeout, rollback)
-        return created | request_bodies.hook_changes((), break_at) | parts
+        return created | request_bodies.hook_changes((), break_at + former_add) | parts
 
     async def work(client: ApiClient) -> Outcome:
         request = client.call("POST", url_path("stacks"), body=body())
@@ -113,7 +114,9 @@ def update(
     stack_timeout: options.Minutes = None,
     rollback: options.Rollback = None,
     clear_hook: options.Clear = [],  # noqa: B006
-    add_hook: options.Add = [],  # noqa: B006
+    break_at: options.Add = [],  # noqa: B006
+    former_clear: options.FormerClear = [],  # noqa: B006
+    former_add: options.FormerAdd = [],  # noqa: B006
     only: options.Only = [],  # noqa: B006
     except_: options.Except = [],  # noqa: B006
     moved: options.Moved = [],  # noqa: B006
@@ -142,7 +145,8 @@ def update(
             "clear_parameters": clear_parameter,
         }
         created |= request_bodies.stack_options(tag, stack_timeout, rollback)
-        return created | request_bodies.hook_changes(clear_hook, add_hook) | parts
+        created |= request_bodies.hook_changes(clear_hook + former_clear, break_at + former_add)
+        return created | parts
 
     async def start(client: ApiClient, stack: Json) -> None:
         await sources.check_response(client.call(method, stack_path(stack), body=body()))
@@ -316,7 +320,7 @@ def render_history(history: Json, waiting: int) -> "RenderableType":
         "number": "NUMBER",
         "action": "ACTION",
         "version": tables.Column("VERSION", drop=2),
-        "state": "STATE",
+        "state": tables.status_column("STATE"),
         "started_at": tables.past_column("STARTED"),
         "ended_at": tables.Column("ENDED", tables.Content.PAST, drop=1),
         "worked_seconds": tables.Column("WORKED", drop=3),
@@ -333,11 +337,11 @@ def _action_row(action: Json, waiting: int) -> Json:
     """The reason only if the action did not complete, the duration with its unit, and the number of
     waiting hooks if it is running."""
     state = action["state"]
-    shown_state = tables.status_text(state, waiting if state == "running" else 0)
-    reason = "" if action["state"] == "complete" else action["reason"]
+    hooks_waiting = waiting if state == tables.RUNNING else 0
+    reason = "" if state == "complete" else action["reason"]
     worked = action["worked_seconds"]
     shown = f"{worked:g} s" if worked < 60 else tables.span(int(worked))
-    return {**action, "state": shown_state, "reason": reason, "worked_seconds": shown}
+    return {**action, "hooks_waiting": hooks_waiting, "reason": reason, "worked_seconds": shown}
 
 
 def _version_state(version: Json) -> str:
@@ -461,10 +465,12 @@ def resume(
     wait: WaitOptions,
     name: options.Name,
     clear_hook: options.Clear = [],  # noqa: B006
-    add_hook: options.Add = [],  # noqa: B006
+    break_at: options.Add = [],  # noqa: B006
+    former_clear: options.FormerClear = [],  # noqa: B006
+    former_add: options.FormerAdd = [],  # noqa: B006
 ) -> None:
     """Resume a suspended stack, or continue a stopped or failed action."""
-    hooks = request_bodies.hook_changes(clear_hook, add_hook)
+    hooks = request_bodies.hook_changes(clear_hook + former_clear, break_at + former_add)
 
     async def work(client: ApiClient) -> Outcome:
         stack = await find_stack(client, name)
@@ -480,7 +486,7 @@ def resume(
         if hooks:
             raise InputError(
                 f"{name}: is {stack['stack_status']}; resume accepts neither "
-                "--clear-hook nor --add-hook here. `headgate stack update --existing` resumes the "
+                "--clear-hook nor --break-at here. `headgate stack update --existing` resumes the "
                 "stack and accepts them"
             )
         await act(client, stack, "resume")

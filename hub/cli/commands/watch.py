@@ -178,7 +178,7 @@ def _node(node: Json, hook: Json | None, now: datetime) -> "Text":
     if hook is not None and state == "parked":
         text.append_text(_waiting_text("", hook, now))
     elif state in ("running", "parked"):
-        text.append(f"  {output.node_state(node)}", "cyan")
+        text.append(f"  {output.node_state(node, now)}", "cyan")
     if node["reason"]:
         text.append(f"  {tables.plain(node['reason'])}", "dim")
     return text

@@ -10,6 +10,7 @@ from engine.words import ANYONE, DRIFT, Decision, ObservedState
 from hub.cli.continuing_commands import continuing_hints
 from hub.cli.printing.renderables import group, wrapped_text
 from hub.cli.printing.tables import (
+    OVERDUE,
     Column,
     Columns,
     Content,
@@ -21,6 +22,7 @@ from hub.cli.printing.tables import (
     status_column,
     status_text,
     text_column,
+    time_left,
 )
 
 if TYPE_CHECKING:
@@ -188,8 +190,9 @@ def label(path: str | None) -> str:
     return plain(path) if path else STACK
 
 
-def node_state(node: Mapping[str, Json]) -> str:
-    """The state of a node, with what it waits for, in the words of the dashboard. Pure."""
+def node_state(node: Mapping[str, Json], now: datetime | None = None) -> str:
+    """The state of a node, with what it waits for, in the words of the dashboard. now: show times
+    relative to it. Pure."""
     state = str(node["state"])
     if state == "waiting":
         return "waiting for dependencies"
@@ -199,7 +202,11 @@ def node_state(node: Mapping[str, Json]) -> str:
         return "waiting for approval"
     if node.get("nested_stack_id"):
         return "waiting for its nested stack"
-    return f"waiting until {node['until']}" if node.get("until") else "waiting"
+    until = node.get("until")
+    if until and now is not None:
+        left = time_left(until, now)
+        return "waiting" if left == OVERDUE else f"waiting, {left}"
+    return f"waiting until {until}" if until else "waiting"
 
 
 def hook_path(hook: Mapping[str, Json]) -> str:

@@ -32,6 +32,8 @@ SHOWN = frozenset("\n\t")
 JOINERS = frozenset("\u200c\u200d")
 #: After the turn of each column that has one.
 LAST_TURN = 100
+#: What is shown of a time that should be in the future.
+OVERDUE = "overdue"
 #: Fields with times in the future.
 FUTURE = ("deadline", "expires_at")
 STYLE = {
@@ -52,6 +54,8 @@ STYLE = {
 }
 
 
+#: The state of an action that has not ended.
+RUNNING = "running"
 #: A time in a sentence, in RFC 3339.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
@@ -297,7 +301,7 @@ def time_left(text: str, now: datetime) -> str:
     if moment is None:
         return text
     seconds = int((moment - now).total_seconds())
-    return f"{span(seconds)} left" if seconds > 0 else "overdue"
+    return f"{span(seconds)} left" if seconds > 0 else OVERDUE
 
 
 def relative_times(sentence: str, now: datetime) -> str:
@@ -333,10 +337,12 @@ def _moment(text: str) -> datetime | None:
 
 
 def status_text(status: str, waiting: int, *, short: bool = False) -> str:
-    """``CREATE_IN_PROGRESS, waiting for approval (3)``; short: ``CREATE waiting for approval (3)``.
-    Pure."""
+    """``CREATE_IN_PROGRESS, waiting for approval (3)``; short: ``CREATE waiting for approval (3)``,
+    and without ``running``. Pure."""
     if not waiting:
         return status
+    if short and status == RUNNING:
+        return f"waiting for approval ({waiting})"
     action, progress, _ = status.partition("_IN_PROGRESS")
     base = action if short and progress else f"{status},"
     return f"{base} waiting for approval ({waiting})"

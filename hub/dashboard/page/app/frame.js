@@ -4,7 +4,7 @@ import { now } from "../api/clock.js";
 import { connection, follow, unfollow } from "../api/live.js";
 import { enter, mode, session, setUserName, signOut, state } from "../api/session.js";
 import { waiting, watchInbox } from "../inbox/waiting.js";
-import { formatDuration } from "../parts/ago.js";
+import { formatAge } from "../parts/ago.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
@@ -193,7 +193,7 @@ function DisconnectedBar() {
   const seconds = (now.value - since) / 1000;
   return html`<div class="bar" role="alert">
     <${Icon} name="broken" />
-    <span>The event stream disconnected ${formatDuration(seconds)} ago. This page may be out of date. Reconnecting…</span>
+    <span>The event stream disconnected ${formatAge(seconds)} ago. This page may be out of date. Reconnecting…</span>
   </div>`;
 }
 

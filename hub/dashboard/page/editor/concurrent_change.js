@@ -96,7 +96,8 @@ function watch({ project, draft, stack, check, serverVersion, deleted }) {
       if (isDeleted(now)) {
         deleted.value = true;
       } else if (now.version === before.version) {
-        stack.value = { ...before, action: now.action, status: now.status, reason: now.reason };
+        const { action, status, waiting, reason } = now;
+        stack.value = { ...before, action, status, waiting, reason };
       } else if (draft.changed.value) {
         serverVersion.value = now;
       } else {
@@ -117,8 +118,8 @@ function watch({ project, draft, stack, check, serverVersion, deleted }) {
     event: (event) => {
       const id = stack.value?.id;
       if (event.rootstack !== id) return;
-      if (event.type.startsWith("headgate.stack.") && event.source.endsWith(`/${id}`))
-        scheduleCheck();
+      const ofStack = event.type.startsWith("headgate.stack.") && event.source.endsWith(`/${id}`);
+      if (ofStack || event.type.startsWith("headgate.hook.")) scheduleCheck();
       check.later();
     },
     resync: scheduleCheck,

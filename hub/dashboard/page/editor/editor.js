@@ -176,7 +176,7 @@ function Editor({ project, stack, first, newer, written, restored, discard }) {
   };
   return html`<div class="page-head edit-head">
       <h1>${current ? html`${readonly ? "View" : "Edit"} <span class="breaks">${current.name}</span>` : "New stack"}</h1>
-      ${current && html`<${StatusBadge} action=${current.action} status=${current.status} />`}
+      ${current && html`<${StatusBadge} action=${current.action} status=${current.status} waiting=${current.waiting} />`}
       <div class="acts">
         ${current && html`<a class="button" href=${href(project, "stack", current.name, current.id)}>Back to stack</a>`}
         ${!readonly && html`<${ApplyButton} project=${project} stack=${stack} draft=${draft} check=${check} leaving=${warnOnLeave} />`}

@@ -1,14 +1,15 @@
 /** Loads the definition of a stack for editing. */
 
 import { call } from "../api/client.js";
+import { linesPath } from "../stacks/query.js";
 import { NO_OPTIONS } from "./draft.js";
 import { orderKeys } from "./key_order.js";
 import { toYaml } from "./yaml.js";
 
 /**
- * version: of the template. by, at: its author and time. within: the root stack of a nested stack.
+ * waiting: number of waiting hooks. version: of the template. by, at: its author and time. within: the root stack of a nested stack.
  * @typedef {{name: string, id: string, status: string, action: string, reason: string,
- *   version: number, by: string, at: string, document: {template: any, environment: any,
+ *   waiting: number, *   version: number, by: string, at: string, document: {template: any, environment: any,
  *   files: Record<string, string>}, first: import("./draft.js").Written,
  *   within: {id: string, name: string} | null}} Loaded
  */
@@ -21,9 +22,10 @@ export function pathOf(name, id) {
 /** Throws Problem. @param {string} project @param {string} name @param {string} id @returns {Promise<Loaded>} */
 export async function loadStack(project, name, id) {
   const path = pathOf(name, id);
-  const [{ stack }, newest] = await Promise.all([
+  const [{ stack }, newest, { stacks }] = await Promise.all([
     call("GET", project, `${path}?resolve_outputs=false`),
     newestVersion(project, path),
+    call("GET", project, linesPath([id])),
   ]);
   const version = await call("GET", project, `${path}/versions/${newest.version}`);
   const [action = "", status = ""] = splitStatus(stack.stack_status);
@@ -32,6 +34,7 @@ export async function loadStack(project, name, id) {
     id: stack.id,
     action,
     status,
+    waiting: stacks[0]?.hooks_waiting ?? 0,
     reason: stack.stack_status_reason ?? "",
     version: newest.version,
     by: newest.requested_by,

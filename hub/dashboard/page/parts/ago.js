@@ -22,6 +22,17 @@ export function formatDuration(seconds) {
   return below && left > 0 && whole / size < 10 ? `${first} ${left} ${below[1]}` : first;
 }
 
+const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
+
+/** A time that has passed, in one unit: "9 min". As the command line. @param {number} seconds */
+export function formatAge(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < MINUTE) return `${whole} s`;
+  if (whole < HOUR) return `${Math.floor(whole / MINUTE)} min`;
+  if (whole < 2 * DAY) return `${Math.floor(whole / HOUR)} h`;
+  return `${Math.floor(whole / DAY)} days`;
+}
+
 /** A time in the browser's locale and time zone. @param {string} at */
 export function formatTime(at) {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
@@ -31,6 +42,6 @@ export function formatTime(at) {
 export function Ago({ at }) {
   if (!at) return html`<span class="muted">never</span>`;
   const seconds = (Date.parse(at) - now.value) / 1000;
-  const text = seconds >= 0.5 ? `in ${formatDuration(seconds)}` : `${formatDuration(-seconds)} ago`;
+  const text = seconds >= 0.5 ? `in ${formatDuration(seconds)}` : `${formatAge(-seconds)} ago`;
   return html`<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${text}</time>`;
 }

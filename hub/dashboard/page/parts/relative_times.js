@@ -2,7 +2,7 @@
 
 import { now } from "../api/clock.js";
 import { html } from "../vendor/preact.js";
-import { Ago, formatDuration, formatTime } from "./ago.js";
+import { Ago, formatAge, formatDuration, formatTime } from "./ago.js";
 
 const TIME = /((?: since | until )?\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 
@@ -21,5 +21,5 @@ function Span({ at, past }) {
   const seconds = ((Date.parse(at) - now.value) / 1000) * (past ? -1 : 1);
   // The moment has come, and the next event will say what follows.
   if (!past && seconds < 1) return null;
-  return html`${" "}<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${past ? "for" : "for another"} ${formatDuration(seconds)}</time>`;
+  return html`${" "}<time class="unbroken" dateTime=${at} title=${formatTime(at)}>${past ? `for ${formatAge(seconds)}` : `for another ${formatDuration(seconds)}`}</time>`;
 }

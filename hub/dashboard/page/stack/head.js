@@ -78,7 +78,7 @@ function TraversalFacts({ traversal, waiting }) {
   return html`<span title=${details}>
     ${name} #${number} by <strong>${requested_by || "unknown"}</strong>, <${Ago} at=${started_at} />${
       took !== null ? `, took ${formatDuration(took)}` : ""
-    }${waiting > 0 && html`, <strong class="waits">${waiting} waiting</strong>`}
+    }${waiting > 0 && html`, <strong class="waits unbroken">${waiting} waiting</strong>`}
   </span>`;
 }
 

@@ -1,5 +1,6 @@
 """The graph as a tree and in Graphviz format."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hub.cli.commands import graph
@@ -50,6 +51,11 @@ def test_states_are_shown_in_words_for_users() -> None:
     assert [line.split(maxsplit=1)[1] for line in tree] == [
         f"{name}  create {state}" for name, state in sorted(words.items())
     ]
+    now = datetime(2026, 11, 20, 20, 15, tzinfo=UTC)
+    on_terminal = graph.tree("s", RUNNING, document(waiting, []), now).plain
+    assert "retry  create waiting, 1m36s left" in on_terminal
+    late = graph.tree("s", RUNNING, document(waiting, []), now + timedelta(days=1)).plain
+    assert "retry  create waiting\n" in f"{late}\n"
     dot = graph.render_dot("s", document(waiting, []))
     assert all(f"{name}\\ncreate {state}" in dot for name, state in words.items())
     assert "parked" not in "".join([*tree, dot])

@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from hub.cli.commands.stack import render_history
 from hub.cli.main import app
 from tests.unit.hub.cli.stub import Handler, SentRequest, running_stub
 
@@ -48,6 +51,20 @@ async def test_resume_of_a_stopped_or_failed_stack_is_an_update(status: str) -> 
     done, (one,) = await run_resume(status, "stack", "resume", "web", "--clear", "*")
     assert done.exit_code == 0
     assert summary(one) == ("PATCH", "", {"hooks": {"clear": ["*"], "add": []}})
+
+
+async def test_former_names_of_options_are_valid_and_not_in_help() -> None:
+    added = ("--break-at", "a:pre-update", "--add", "b:pre-update", "--add-hook", "c:pre-update")
+    cleared = ("--clear-hook", "d:pre-update", "--clear", "e:pre-update")
+    _, (one,) = await run_resume("UPDATE_STOPPED", "stack", "resume", "web", *added, *cleared)
+    assert summary(one)[2]["hooks"] == {
+        "clear": ["d:pre-update", "e:pre-update"],
+        "add": ["a:pre-update", "b:pre-update", "c:pre-update"],
+    }
+    for command in ("create", "update", "resume"):
+        shown = CliRunner().invoke(app, ["stack", command, "--help"]).output
+        assert "--break-at BREAKPOINT" in shown
+        assert not {"--add", "--add-hook", "--clear"}.intersection(shown.split())
 
 
 @pytest.mark.parametrize(
@@ -95,6 +112,15 @@ async def test_an_action_is_requested_by_its_name(words: list[str], action: str)
 async def test_the_exit_code_is_that_of_the_end(words: list[str], status: str, code: int) -> None:
     done, _ = await run_resume(status, "stack", words[0], "web", *words[1:])
     assert done.exit_code == code, done.output
+
+
+def test_the_history_on_a_terminal_shows_how_many_hooks_wait() -> None:
+    found = stack_with_waiting_hooks()
+    found["traversals"][0] |= {"requested_by": "anonymous", "reason": "Stack CREATE started"}
+    screen = StringIO()
+    console = Console(width=80, file=screen, force_terminal=True, no_color=True)
+    console.print(render_history(found, 12))
+    assert "  waiting for approval (12)  " in screen.getvalue()
 
 
 async def test_a_signal_is_sent_from_options_or_a_file(tmp_path: Path) -> None:

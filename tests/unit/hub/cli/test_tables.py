@@ -261,6 +261,9 @@ def test_a_text_that_is_no_time_is_shown_as_it_is(text: str) -> None:
         ("CREATE_IN_PROGRESS", 2, True, "CREATE waiting for approval (2)"),
         ("CREATE_IN_PROGRESS", 2, False, "CREATE_IN_PROGRESS, waiting for approval (2)"),
         ("CREATE_COMPLETE", 1, True, "CREATE_COMPLETE, waiting for approval (1)"),
+        ("running", 2, True, "waiting for approval (2)"),
+        ("running", 2, False, "running, waiting for approval (2)"),
+        ("running", 0, True, "running"),
     ],
 )
 def test_the_status_says_what_waits(status: str, waiting: int, short: bool, expected: str) -> None:
