@@ -18,12 +18,10 @@ FREE_TEXT = ("reason", "note")
 
 
 def refuse_empty_values(command: "Command") -> None:
-    """In this command and those below it."""
+    """In this command."""
     for one in command.params:
         if one.type.name != "path" and one.name not in FREE_TEXT:
             one.callback = partial(_refuse_empty, one.callback)
-    for below in getattr(command, "commands", {}).values():
-        refuse_empty_values(below)
 
 
 def _refuse_empty(

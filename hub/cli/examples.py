@@ -280,10 +280,8 @@ def format_examples(path: str) -> str:
 
 
 def add_examples(command: "Command", path: str) -> None:
-    """Append the examples to the help of a command and of all commands below it. path: its name."""
+    """Append the examples to the help of a command. path: the words that call it."""
     if find_examples(path):
         others = ", ".join(f"headgate {one}" for one in SEE_ALSO.get(path, ()))
         command.epilog = format_examples(path)
         command.epilog += f"\n\nSee also: {others}." if others else ""
-    for name, below in getattr(command, "commands", {}).items():
-        add_examples(below, f"{path} {name}")

@@ -11,7 +11,7 @@ METAVARS = {"str": "TEXT", "int": "N", "int range": "N", "float": "N", "path": "
 
 
 def use_plain_help(command: Any) -> None:
-    """Style a command and all below it. Without `rich`, which takes twice as long to load as the
+    """Style a command. Without `rich`, which takes twice as long to load as the
     rest, for their help and usage errors."""
     _keep_words_whole()
     command.rich_markup_mode = None
@@ -21,8 +21,6 @@ def use_plain_help(command: Any) -> None:
             parameter.make_metavar = partial(_argument_metavar, parameter)
         elif not (parameter.metavar or parameter.is_flag or parameter.count):
             parameter.metavar = METAVARS.get(parameter.type.name)
-    for below in getattr(command, "commands", {}).values():
-        use_plain_help(below)
 
 
 def _keep_words_whole() -> None:

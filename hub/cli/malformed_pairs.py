@@ -15,12 +15,10 @@ _PAIR, FILES = re.compile(r"[A-Z]+=([A-Z]+)"), ("FILE", "PATH")
 
 
 def refuse_malformed_pairs(command: "Command") -> None:
-    """In this command and those below it."""
+    """In this command."""
     for one in command.params:
         if isinstance(one.metavar, str) and (form := _PAIR.fullmatch(one.metavar)):
             one.callback = partial(_refuse_malformed, one.callback, form[0], form[1] in FILES)
-    for below in getattr(command, "commands", {}).values():
-        refuse_malformed_pairs(below)
 
 
 def _refuse_malformed(

@@ -15,7 +15,7 @@ from aiohttp import web
 from typer.testing import CliRunner
 
 from hub.cli.exit_codes import MEANING, ExitCode
-from hub.cli.main import COMMANDS, app
+from hub.cli.main import COMMANDS, HeadgateGroup, app
 from tests.unit.hub.cli.stub import respond_with, running_stub
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
@@ -55,6 +55,34 @@ def test_the_list_of_commands_shows_the_help_of_each() -> None:
     group = typer.main.get_command(app)
     found = {name: one.help.split("\n\n")[0] for name, one in group.commands.items()}  # type: ignore[attr-defined]
     assert found == {name: source.help for name, source in COMMANDS.items()}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("stack list --help", ["list"]),
+        ("stack snapshot list --help", ["list"]),
+        ("stack --help", []),
+        ("stack snapshot --help", []),
+        ("watch --help", ["watch"]),
+    ],
+)
+def test_only_the_called_command_is_built(
+    words: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+    build = typer.main.get_command_from_info
+
+    def record(*arguments: Any, **settings: Any) -> Any:
+        built.append(build(*arguments, **settings))
+        return built[-1]
+
+    monkeypatch.setattr(typer.main, "get_command_from_info", record)
+    program = HeadgateGroup(name="headgate")  # it has built no command
+    with pytest.raises(SystemExit) as end:
+        program.main(words.split(), prog_name="headgate")
+    assert not end.value.code
+    assert [command.name for command in built] == expected
 
 
 def test_the_page_has_exactly_the_commands() -> None:
