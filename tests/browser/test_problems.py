@@ -55,6 +55,16 @@ async def test_an_error_links_to_the_page_about_its_type(visitor: Visitor, http:
     assert await visitor.violations() == []
 
 
+async def test_commands_in_an_error_are_shown_as_code(visitor: Visitor, http: Http) -> None:
+    await http.create("shop", {"a": resource()})
+    page = await visitor.open("stacks")
+    remedy = "Run `headgate stack stop shop`, then delete it."
+    await page.route("**/stacks/shop/*", lambda route: error_of(route, remedy=remedy))
+    alert = (await delete_shop(page)).get_by_role("alert")
+    await expect(alert).to_contain_text("Run headgate stack stop shop, then delete it.")
+    await expect(alert.locator("code")).to_have_text("headgate stack stop shop")
+
+
 @pytest.mark.parametrize("more", [{}, {"help": "javascript:alert(1)"}], ids=["none", "script"])
 async def test_an_error_without_a_page_has_no_link(
     visitor: Visitor, http: Http, more: dict[str, str]

@@ -348,7 +348,8 @@ def _check(passed: bool, expected: str) -> None:
 
 def _report(step: str, details: str) -> None:
     LastReport.at = monotonic()
-    out.print(f"[bold]{step}[/]  [dim]{details}[/]")
+    # Addresses and folders are not broken, so that they can be copied.
+    out.print(f"[bold]{step}[/]  [dim]{details}[/]", soft_wrap=True)
 
 
 def _free_port() -> int:
@@ -366,7 +367,8 @@ async def look(client: ApiClient, url: str) -> None:
     }
     created = await client.call("POST", "/stacks", body=body)
     out.print("\nAn example shop waits for approval of its database, server and address.")
-    out.print(f"  The stack: [bold]{url}/#/{PROJECT}/stack/shop/{created['stack']['id']}[/]")
-    out.print(f"  The inbox: [bold]{url}/#/{PROJECT}/inbox[/]")
+    page = f"{url}/#/{PROJECT}"
+    out.print(f"  The stack: [bold]{page}/stack/shop/{created['stack']['id']}[/]", soft_wrap=True)
+    out.print(f"  The inbox: [bold]{page}/inbox[/]", soft_wrap=True)
     out.print("Press Ctrl-C to stop and remove everything.")
     await asyncio.Event().wait()

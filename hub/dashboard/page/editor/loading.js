@@ -7,10 +7,11 @@ import { orderKeys } from "./key_order.js";
 import { toYaml } from "./yaml.js";
 
 /**
- * waiting: number of waiting hooks. version: of the template. by, at: its author and time. within: the root stack of a nested stack.
+ * waiting: number of waiting hooks. version: of the template. by, at: its author and time. within:
+ * the root stack of a nested stack.
  * @typedef {{name: string, id: string, status: string, action: string, reason: string,
- *   waiting: number, *   version: number, by: string, at: string, document: {template: any, environment: any,
- *   files: Record<string, string>}, first: import("./draft.js").Written,
+ *   waiting: number, version: number, by: string, at: string, document: {template: any,
+ *   environment: any, files: Record<string, string>}, first: import("./draft.js").Written,
  *   within: {id: string, name: string} | null}} Loaded
  */
 

@@ -1,5 +1,6 @@
 /** The tabs of the stack definition and the list of errors. */
 
+import { withCode } from "../parts/code_text.js";
 import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
 import { NAME } from "./apply.js";
 import { Code } from "./code.js";
@@ -164,8 +165,8 @@ function Findings({ label, findings, show }) {
                 <button class="plain" onClick=${() => show(spot)}>
                   <span class="where">${where(spot)}</span>
                   <span class="breaks">
-                    ${finding.place && html`<code>${finding.place}</code>${": "}`}${finding.reason}
-                    ${finding.remedy && html` <span class="remedy">${finding.remedy}</span>`}
+                    ${finding.place && html`<code>${finding.place}</code>${": "}`}${withCode(finding.reason)}
+                    ${finding.remedy && html` <span class="remedy">${withCode(finding.remedy)}</span>`}
                     ${finding.quote && html`<code class="quote">${finding.quote}</code>`}
                   </span>
                 </button>

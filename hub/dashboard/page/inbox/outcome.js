@@ -3,6 +3,7 @@
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { displayText } from "../parts/changes.js";
+import { withCode } from "../parts/code_text.js";
 import { asProblem } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
 import { change } from "./drafts.js";
@@ -30,7 +31,7 @@ export function LateNotice({ hook, draft }) {
   const error = late && hook.state === "waiting" ? asProblem(problem) : null;
   return html`<div class="late" role="alert">
     <p class="reason">${late ? "Your answer came too late and was not applied." : "This hook was decided while you were writing."}</p>
-    ${error && html`<p>${error.message}. ${error.remedy}</p>`}
+    ${error && html`<p>${withCode(error.message)}. ${withCode(error.remedy)}</p>`}
     <p>Your draft is not saved on the server. It stays here until you discard it.</p>
   </div>`;
 }

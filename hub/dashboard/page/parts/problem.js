@@ -3,6 +3,7 @@
 import { Problem } from "../api/client.js";
 import { html } from "../vendor/preact.js";
 import { formatDuration } from "./ago.js";
+import { withCode } from "./code_text.js";
 
 /** @param {unknown} error @returns {Problem} */
 export function asProblem(error) {
@@ -40,16 +41,16 @@ export function ProblemBox({ error }) {
   const reason = only?.reason ?? problem.message;
   return html`<div class="problem" role="alert">
     <p class="reason">
-      ${place && !findings.length && html`<code>${place}</code>${": "}`}${reason}
+      ${place && !findings.length && html`<code>${place}</code>${": "}`}${withCode(reason)}
     </p>
-    ${remedy && !findings.length && html`<p>${remedy}</p>`}
+    ${remedy && !findings.length && html`<p>${withCode(remedy)}</p>`}
     ${problem.wait > 0 && html`<p>Try again in ${formatDuration(problem.wait)}.</p>`}
     ${
       findings.length > 0 &&
       html`<ul>
         ${findings.map(
           (finding) => html`<li>
-            ${finding.place && html`<code>${finding.place}</code>${": "}`}${finding.reason}. ${finding.remedy}
+            ${finding.place && html`<code>${finding.place}</code>${": "}`}${withCode(finding.reason)}. ${withCode(finding.remedy)}
           </li>`,
         )}
       </ul>`

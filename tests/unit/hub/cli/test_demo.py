@@ -18,3 +18,9 @@ async def test_a_long_step_prints_how_long_it_has_taken(
             await asyncio.sleep(0)
             printed += capsys.readouterr().out
     progress.cancel()
+
+
+def test_addresses_and_folders_are_not_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    place = "http://127.0.0.1:8004/" + "long/" * 40
+    demo._report("Server started", f"{place} and more")
+    assert f"Server started  {place} and more\n" in capsys.readouterr().out
