@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from engine.errors import Finding, Findings, Invalid, nearest, quote_value
+from engine.hooks.drift_digests import are_comparable, digests_differ
 from engine.hooks.durations import parse_span
 from engine.hooks.rule import HookLimits, Rule
 from engine.hooks.rule_reader import Reader
@@ -42,16 +43,25 @@ MAX_IGNORED = timedelta(days=366)
 @dataclass(frozen=True, slots=True)
 class Drift:
     """What an observation says about a resource. state: PRESENT: it is as recorded, or it is gone;
-    UNKNOWN: the observation says nothing about its current state. recorded_at: of the recorded
-    state."""
+    UNKNOWN: the observation says nothing about its current state. differences: as they are shown.
+    recorded_at: of the recorded state. digest: of the differences with their values; None: it is
+    not known (`engine.hooks.drift_digests`)."""
 
     state: ObservedState
     differences: Sequence[Mapping[str, Json]] = ()
     recorded_at: datetime | None = None
+    digest: str | None = None
 
     def is_same(self, other: "Drift") -> bool:
         """Whether both are the same difference, perhaps after changes of the record."""
-        return self.state is other.state and [*self.differences] == [*other.differences]
+        shown = self.state is other.state and [*self.differences] == [*other.differences]
+        return shown and not digests_differ(self.digest, other.digest)
+
+    def new_digest(self, other: "Drift") -> str | None:
+        """The digest of this drift if the same one was recorded without a digest, or with one that
+        cannot be compared; else None."""
+        known = self.digest is None or are_comparable(self.digest, other.digest)
+        return None if known or not self.is_same(other) else self.digest
 
 
 @dataclass(frozen=True, slots=True)

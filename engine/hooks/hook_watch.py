@@ -4,6 +4,7 @@ replaced by one that shows the difference. Pure."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.hooks.drift_digests import are_comparable, digests_differ
 from engine.words import Json, ObservedState
 
 #: Keys of a notification: the difference, as at drift hooks, and why the hook was replaced.
@@ -23,12 +24,14 @@ _WHAT: Mapping[ObservedState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ObservedObject:
-    """What an observation says about the object of a hook. since: RFC 3339; "": PRESENT."""
+    """What an observation says about the object of a hook. since: RFC 3339; "": PRESENT. digest: of
+    the differences with their values; None: it is not known (`engine.hooks.drift_digests`)."""
 
     state: ObservedState
     differences: Sequence[Mapping[str, Json]] = ()
     reason: str = ""
     since: str = ""
+    digest: str | None = None
 
     def as_document(self) -> dict[str, Json]:
         return {
@@ -39,15 +42,34 @@ class ObservedObject:
         }
 
 
-def renew(
-    notification: Mapping[str, Json], found: ObservedObject, hook_id: str
-) -> dict[str, Json] | None:
-    """Return the notification of the hook that replaces a waiting one; None: it stays. hook_id: of
-    the waiting one. An unknown state changes nothing."""
+def is_shown(notification: Mapping[str, Json], digest: str | None, found: ObservedObject) -> bool:
+    """Return whether a notification shows what an observation says. digest: of the drift that it
+    shows."""
     shown = notification.get(DRIFT) or {}
     before = (shown.get("state", ObservedState.PRESENT), shown.get("differences") or [])
-    times = (notification.get(RENEWED) or {}).get("times", 0)
     same = before == (found.state, [dict(one) for one in found.differences])
+    return same and not digests_differ(digest, found.digest)
+
+
+def new_digest(
+    notification: Mapping[str, Json], digest: str | None, found: ObservedObject
+) -> str | None:
+    """Return the digest of the drift that a notification shows if it was recorded without one, or
+    with one that cannot be compared; else None."""
+    known = found.digest is None or are_comparable(digest, found.digest)
+    return None if known or not is_shown(notification, digest, found) else found.digest
+
+
+def renew(
+    notification: Mapping[str, Json],
+    found: ObservedObject,
+    hook_id: str,
+    digest: str | None = None,
+) -> dict[str, Json] | None:
+    """Return the notification of the hook that replaces a waiting one; None: it stays. hook_id: of
+    the waiting one. digest: of the drift that it shows. An unknown state changes nothing."""
+    same = is_shown(notification, digest, found)
+    times = (notification.get(RENEWED) or {}).get("times", 0)
     if found.state is ObservedState.UNKNOWN or same or times >= MAX_RENEWALS:
         return None
     kept = {key: value for key, value in notification.items() if key != DRIFT}

@@ -1,5 +1,6 @@
 """What a provider reports about physical resources, as a type returns it from `observe`."""
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,14 +24,41 @@ def shorten(value: Json) -> Json:
     return value if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE].removesuffix('...')}..."
 
 
+def is_shortened(value: Json) -> bool:
+    """Return whether `shorten` may have returned the value, or would return another one."""
+    if isinstance(value, str) and len(value) >= MAX_VALUE and value.endswith("..."):
+        return True
+    return shorten(value) is not value
+
+
+def hash_values(desired: Json, observed: Json) -> bytes:
+    """Return a hash of the two values of a difference. It is not stored: a secret could be found by
+    trying values."""
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    return hashlib.sha256(orjson.dumps([desired, observed], default=str, option=options)).digest()
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A property that the provider reports with another value. path: such as ``size``. observed:
-    None: null, or the property has no value."""
+    None: null, or the property has no value. exact: `hash_values` of the values if one of them is
+    masked or shortened here, so that the observer notices when it changes; else None."""
 
     path: str
     desired: Json = field(repr=False)
     observed: Json = field(repr=False)
+    exact: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def shorten(cls, path: str, desired: Json, observed: Json) -> "Difference":
+        """A difference without the rest of a long observed value."""
+        shown = shorten(observed)
+        exact = None if shown is observed else hash_values(desired, observed)
+        return cls(path, desired, shown, exact)
+
+    @property
+    def values_hash(self) -> bytes:
+        return self.exact or hash_values(self.desired, self.observed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,12 @@ Found = TypeVar("Found")
 
 
 class StoredTokenKeys:
-    """keys: the versions that this process has read."""
+    """keys: the versions that this process has read. first: the first one of the installation,
+    which rotations keep."""
 
-    def __init__(self, database: Database, keyring: Keyring) -> None:
+    def __init__(self, database: Database, keyring: Keyring, first: bytes) -> None:
         self.keys = TokenKeys([])
+        self.first = first
         self._database = database
         self._keyring = keyring
         self._refreshed = 0.0

@@ -38,7 +38,7 @@ async def open_registered(
                     await check_no_cell(conn)
             first = await signing_key(conn, secrets.token_bytes(32), keyring)
             await ensure_token_key(conn, first, keyring)
-        token_keys = StoredTokenKeys(database, keyring)
+        token_keys = StoredTokenKeys(database, keyring, first)
         await token_keys.refresh()
         return database, token_keys
     except BaseException:

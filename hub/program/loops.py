@@ -15,6 +15,7 @@ from channels.amqp.notification_listener import ProviderNotificationListener
 from channels.amqp.provider_notifications import ChangedObject
 from channels.stream import Feed
 from engine.errors import Unavailable
+from engine.hooks.drift_digests import DriftDigests
 from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, load_installed
 from engine.loop_guard import LoopRun, Supervisor
@@ -228,6 +229,7 @@ class Loops:
             metrics=self.metrics,
             endpoints=endpoints,
             watch_every=settings.hooks.watch_every,
+            digests=DriftDigests(self.token_keys.first),
         )
         self.converge_rounds = ConvergeRounds(
             self.database, self.engine.start_round, supervisor=self.supervisor

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from engine.hooks.drift_digests import DriftDigests
 from engine.plan.convergence import PolicyRules
 from engine.types.registry import TypeRegistry
 from engine.work.observer.observer import Observer
@@ -39,5 +40,16 @@ def run_observers() -> Iterator[None]:
 
 def paused_observer(run: Program) -> tuple[TypeRegistry, PolicyRules]:
     """The resource types of the program, and the rules of its operator."""
-    found = [one for one in _paused if one._database is run.database][-1]
+    found = _find_paused(run)
     return found.registry, found._policies
+
+
+def paused_digests(run: Program) -> DriftDigests:
+    """The digests of drift of the program."""
+    digests = _find_paused(run)._batches._digests
+    assert digests is not None
+    return digests
+
+
+def _find_paused(run: Program) -> Observer:
+    return [one for one in _paused if one._database is run.database][-1]

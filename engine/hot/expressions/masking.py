@@ -31,6 +31,8 @@ def propagate_mask(args: Json, value: Json) -> Json:
 #: Minimum length of a secret, in characters, to search for as part of a string; shorter ones match
 #: only whole strings, because they occur by chance.
 MIN_SUBSTRING_LENGTH = 6
+#: Maximum number of secrets that are compared with an observed value.
+MAX_SECRETS = 200
 
 
 def iterate_texts(value: Json) -> Iterator[str]:

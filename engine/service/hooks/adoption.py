@@ -10,7 +10,7 @@ from engine.hot.schema.properties import check_resolved
 from engine.plan.overrides import Override, add_overrides, value_at, with_adopted
 from engine.principal import Principal
 from engine.store.hooks.adoptions import AdoptableResource, Adoption
-from engine.types.observation import MAX_VALUE
+from engine.types.observation import MAX_VALUE, is_shortened
 from engine.types.registry import TypeRegistry
 from engine.words import UNDER_WAY, Json, ObservedState
 
@@ -122,7 +122,7 @@ def _override(
 def _refusal(value: Json, desired: Json) -> str:
     if contains_mask(value) or contains_mask(desired):
         return "its value is secret"
-    if isinstance(value, str) and len(value) >= MAX_VALUE and value.endswith("..."):
+    if is_shortened(value):
         return f"its value is longer than {MAX_VALUE:,} characters"
     return ""
 

@@ -8,6 +8,7 @@ from engine.plan.overrides import Override, decode_overrides
 from engine.store.connection import Connection
 from engine.store.encryption.encrypted_rows import try_decrypt_row
 from engine.store.encryption.secret_values import EncryptedDocument, Scope, Secret
+from engine.store.hooks.drift_hooks import IS_ASKED
 from engine.store.observer.drift_rows import IS_EXTERNAL
 from engine.words import Json
 
@@ -23,7 +24,7 @@ select d.hook_id, r.stack_id, r.id as resource_id, r.type, r.properties, r.data,
        exists (select from observation b
                 where b.stack_id = d.stack_id and b.resource_id = d.resource_id
                   and b.resolved_at is null and b.recorded_at = r.updated_at
-                  and (b.state, b.differences) = (d.state, d.differences)) as current,
+                  and {IS_ASKED}) as current,
        exists (select from traversal a
                 cross join lateral (
                       select from node n

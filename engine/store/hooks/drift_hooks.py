@@ -9,16 +9,23 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from engine.hooks.drift_digests import digests_differ_in_sql
 from engine.hooks.drift_hooks import AskedDrift, Drift
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.observer.drift_rows import IS_EXTERNAL
+from engine.store.observer.observations import DRIFT_DIGEST
 from engine.words import Decision, HookState, Json, ObservedState
 
+#: The digest of the drift of a drift hook `d`; null: a process of an earlier release opened it.
+ASKED_DIGEST = "(case when d.digested_hook = d.hook_id then d.drift_digest end)"
+#: Whether an observation `b` of a state that differs says what a drift hook `d` asks about.
+IS_ASKED = f"""((b.state, b.differences) = (d.state, d.differences)
+        and not {digests_differ_in_sql(DRIFT_DIGEST, ASKED_DIGEST)})"""
 #: The resources of stacks with drift that lasts, or about which a hook was opened. $1, $2, $3:
 #: stacks, how long drift must last, and whether a policy holds it; others have no such drift.
 #: current: the observation is of the recorded state. lasting: null: no observation differs.
-READ = """
+READ = f"""
 with wanted as (
     select * from unnest($1::uuid[], $2::interval[], $3::boolean[]) w (stack_id, tolerate, hold)
 ), one as (
@@ -34,12 +41,12 @@ with wanted as (
                           where stack_id = w.stack_id offset 0) d
 )
 select o.stack_id, o.resource_id, r.name, r.type, r.physical_id, r.action, r.status,
-       b.state, b.differences, b.reason, b.since, b.recorded_at,
+       b.state, b.differences, {DRIFT_DIGEST} as drift_digest, b.reason, b.since, b.recorded_at,
        r.updated_at = b.recorded_at as current,
        b.since <= clock_timestamp() - o.tolerate as lasting,
        d.hook_id, d.state as asked_state, d.differences as asked_differences,
-       d.recorded_at as asked_recorded_at, d.decision, d.ignored_until, h.state as hook_state,
-       clock_timestamp() as now
+       {ASKED_DIGEST} as asked_digest, d.recorded_at as asked_recorded_at, d.decision,
+       d.ignored_until, h.state as hook_state, clock_timestamp() as now
   from one o
   left join lateral (select * from observation
                       where stack_id = o.stack_id and resource_id = o.resource_id
@@ -53,7 +60,7 @@ select o.stack_id, o.resource_id, r.name, r.type, r.physical_id, r.action, r.sta
   left join lateral (select state from hook
                       where stack_id = o.stack_id and id = d.hook_id offset 0) h on true
  order by o.stack_id, r.name, o.resource_id
-"""
+"""  # noqa: S608 - of constants
 READ_VERSION = "select version from stack where id = $1"
 #: The names of the resources that depend on others directly. $2: their IDs.
 READ_DEPENDENTS = """
@@ -65,20 +72,23 @@ select k.id, array(select q.name
   from unnest($2::uuid[]) k (id)
 """
 #: $2: the new hooks: [{id, resource_id, resource_name, point, mode, state, on_timeout, rule,
-#: notification, digest, wake_after, found, differences, recorded_at}]. $3: the time until their
-#: deadline. $4, $5: the principal that opens them.
+#: notification, digest, wake_after, found, differences, drift_digest, recorded_at}]. $3: the time
+#: until their deadline. $4, $5: the principal that opens them.
 OPEN = """
 with opened as (
     select h.*, clock_timestamp() as now
       from jsonb_to_recordset($2) as h (
            id uuid, resource_id uuid, resource_name text, point text, mode text, state text,
            on_timeout text, rule jsonb, notification jsonb, digest text,
-           wake_after double precision, found text, differences jsonb, recorded_at timestamptz)
+           wake_after double precision, found text, differences jsonb, drift_digest text,
+           recorded_at timestamptz)
 ), recorded as (
-    insert into drift_hook (stack_id, resource_id, hook_id, state, differences, recorded_at)
-    select $1, resource_id, id, found, differences, recorded_at from opened
+    insert into drift_hook (stack_id, resource_id, hook_id, state, differences, drift_digest,
+                            digested_hook, recorded_at)
+    select $1, resource_id, id, found, differences, drift_digest, id, recorded_at from opened
     on conflict (stack_id, resource_id) do update
        set hook_id = excluded.hook_id, state = excluded.state, differences = excluded.differences,
+           drift_digest = excluded.drift_digest, digested_hook = excluded.digested_hook,
            recorded_at = excluded.recorded_at, decision = null, ignored_until = null,
            decided_by = '', decided_by_id = ''
 ), inserted as (
@@ -115,6 +125,12 @@ select record_events(array_agg(
                )::event_draft order by c.resource_name))
   from closed c having count(*) > 0
 """
+#: $1: a stack. $2, $3: hooks, and the digests of their drift.
+RECORD_DIGESTS = """
+update drift_hook d set drift_digest = k.digest, digested_hook = d.hook_id
+  from unnest($2::uuid[], $3::text[]) k (hook_id, digest)
+ where d.stack_id = $1 and d.hook_id = k.hook_id
+"""
 #: $1: [{stack_id, hook_id, decision, ignored_for: seconds, decided_by, decided_by_id}].
 RECORD_ANSWERS = """
 update drift_hook d
@@ -132,13 +148,13 @@ select t.root_id, coalesce(t.top, r.name) as name, d.resource_id, d.decided_by, 
   from stacks_of_roots($1) t
  cross join lateral (select * from drift_hook
                       where stack_id = t.id and decision = 'continue' offset 0) d
- cross join lateral (select state, differences, recorded_at, reported from observation
+ cross join lateral (select * from observation
                       where stack_id = t.id and resource_id = d.resource_id
                         and resolved_at is null and state = any ($2) offset 0) b
  cross join lateral (select r.name, {IS_EXTERNAL} as external from resource r
                       where r.stack_id = t.id and r.id = d.resource_id
                         and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
- where (b.state, b.differences, b.recorded_at) = (d.state, d.differences, d.recorded_at)
+ where {IS_ASKED} and b.recorded_at = d.recorded_at
    and not (r.external and coalesce(b.reported ? 'unrepaired', false))
  order by t.root_id, name, d.resource_id
 """  # noqa: S608 - of constants
@@ -202,6 +218,7 @@ def _drift_hook_row(row: Any) -> DriftHookRow:
                 ObservedState(row["asked_state"]),
                 row["asked_differences"],
                 row["asked_recorded_at"],
+                row["asked_digest"],
             ),
             row["hook_state"] == HookState.WAITING,
             Decision(row["decision"]) if row["decision"] else None,
@@ -217,7 +234,9 @@ def _read_drift(row: Any) -> Drift:
         return Drift(ObservedState.PRESENT)
     if not (row["current"] and row["lasting"]):
         return Drift(ObservedState.UNKNOWN)
-    return Drift(ObservedState(row["state"]), row["differences"], row["recorded_at"])
+    return Drift(
+        ObservedState(row["state"]), row["differences"], row["recorded_at"], row["drift_digest"]
+    )
 
 
 async def read_version(conn: Connection, stack_id: UUID) -> int | None:
@@ -247,6 +266,12 @@ async def close_drift_hooks(
     """Close the waiting hooks about the drift of resources, and forget their drift. resource_ids:
     None: all of the stack. why: ends the sentence of their events."""
     await conn.execute(CLOSE, stack_id, resource_ids, by.name, why)
+
+
+async def record_digests(conn: Connection, stack_id: UUID, digests: Mapping[UUID, str]) -> None:
+    """Record the digests of the drift about which hooks of a stack were opened. digests: by
+    hook."""
+    await conn.execute(RECORD_DIGESTS, stack_id, [*digests], [*digests.values()])
 
 
 async def record_drift_answers(conn: Connection, answers: Sequence[Json]) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from engine.principal import Principal
 from engine.store.connection import Connection
+from engine.store.observer.observations import DRIFT_DIGEST
 from engine.words import Json
 
 #: Marks the hooks that are due, and returns their number and their resources, by stack.
@@ -33,8 +34,10 @@ select d.stack_id, count(distinct d.id) as hooks,
  group by d.stack_id
 """
 #: $1: stacks. state: null: the resource is as recorded.
-READ_WATCHED = """
-select h.stack_id, h.id, h.notification, b.state, b.differences, b.reason, b.since
+READ_WATCHED = f"""
+select h.stack_id, h.id, r.id as resource_id, h.notification,
+       case when b.watched_hook = h.id then b.watched_digest end as drift_digest, b.state,
+       b.differences, {DRIFT_DIGEST} as found_digest, b.reason, b.since
   from unnest($1::uuid[]) s (id)
  cross join lateral (select * from hook
                       where stack_id = s.id and state = 'waiting'
@@ -45,14 +48,14 @@ select h.stack_id, h.id, h.notification, b.state, b.differences, b.reason, b.sin
   left join observation b on b.stack_id = r.stack_id and b.resource_id = r.id
                          and b.recorded_at = r.updated_at and b.resolved_at is null
  order by h.stack_id, h.id
-"""
-#: $1: [{stack_id, id, previous, notification, digest, reason, wake_after}]. $2, $3: who closes the
-#: previous hooks. The caller has locked the stacks.
+"""  # noqa: S608 - of constants
+#: $1: [{stack_id, id, resource_id, previous, notification, digest, drift_digest, reason,
+#: wake_after}]. $2, $3: who closes the previous hooks. The caller has locked the stacks.
 REPLACE = """
 with new as (
     select * from jsonb_to_recordset($1) as d (
-           stack_id uuid, id uuid, previous uuid, notification jsonb, digest text, reason text,
-           wake_after double precision)
+           stack_id uuid, id uuid, resource_id uuid, previous uuid, notification jsonb,
+           digest text, drift_digest text, reason text, wake_after double precision)
 ), closed as (
     update hook h
        set state = 'superseded', decided_at = clock_timestamp(), reason = n.reason,
@@ -72,33 +75,49 @@ with new as (
            clock_timestamp() + make_interval(secs => n.wake_after), clock_timestamp()
       from closed c join new n on n.stack_id = c.stack_id and n.previous = c.id
     returning 1
+), recorded as (
+    update observation b set watched_hook = n.id, watched_digest = n.drift_digest
+      from new n where b.stack_id = n.stack_id and b.resource_id = n.resource_id
 )
 select pg_notify('headgate_hook', '') from opened limit 1
+"""
+#: $1: [{stack_id, resource_id, id: of the hook, drift_digest}].
+RECORD_DIGESTS = """
+update observation b set watched_hook = d.id, watched_digest = d.drift_digest
+  from jsonb_to_recordset($1) as d (stack_id uuid, resource_id uuid, id uuid, drift_digest text)
+ where b.stack_id = d.stack_id and b.resource_id = d.resource_id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedHook:
-    """state: of the last observation of its resource; None: as recorded."""
+    """drift_digest: of the drift that it shows; None: it shows none, or it is not known. state: of
+    the last observation of its resource; None: as recorded. found_digest: of its differences."""
 
     stack_id: UUID
     id: UUID
+    resource_id: UUID
     notification: Json = field(repr=False)
+    drift_digest: str | None
     state: str | None
     differences: Json
+    found_digest: str | None
     reason: str | None
     since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class HookReplacement:
-    """wake_after: until the first reminder; None: it has none."""
+    """drift_digest: of the drift that it shows; None: it shows none. wake_after: until the first
+    reminder; None: it has none."""
 
     stack_id: UUID
     id: UUID
+    resource_id: UUID
     previous: UUID
     notification: Json = field(repr=False)
     digest: str
+    drift_digest: str | None
     reason: str
     wake_after: timedelta | None
 
@@ -127,12 +146,30 @@ async def replace_hooks(
         {
             "stack_id": str(one.stack_id),
             "id": str(one.id),
+            "resource_id": str(one.resource_id),
             "previous": str(one.previous),
             "notification": one.notification,
             "digest": one.digest,
+            "drift_digest": one.drift_digest,
             "reason": one.reason,
             "wake_after": None if one.wake_after is None else one.wake_after.total_seconds(),
         }
         for one in replacements
     ]
     await conn.execute(REPLACE, rows, by.name, by.id)
+
+
+async def record_watched_digests(
+    conn: Connection, digests: Sequence[tuple[WatchedHook, str]]
+) -> None:
+    """Record the digests of the drift that waiting hooks show. The caller has locked the stacks."""
+    rows = [
+        {
+            "stack_id": str(one.stack_id),
+            "resource_id": str(one.resource_id),
+            "id": str(one.id),
+            "drift_digest": digest,
+        }
+        for one, digest in digests
+    ]
+    await conn.execute(RECORD_DIGESTS, rows)

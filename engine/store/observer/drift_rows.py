@@ -6,13 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from engine.hooks.drift_digests import digests_differ_in_sql
 from engine.plan.drift import DriftMarks, last_look
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.observer.observations import (
+    DRIFT_DIGEST,
     IS_DRIFT,
     LAST_KNOWN,
     OPERATED_SINCE,
+    REPORTED_DIGEST,
     STACK_OBSERVED_AT,
     LastKnownDrift,
     split_last_known,
@@ -104,8 +107,13 @@ select stack_id, id, name, action from drifted
 union all
 select stack_id, id, null, null from owner
 """  # noqa: S608 - of constants
+#: Whether an observation `b` has drift that no event has reported.
+_IS_UNREPORTED = f"""(b.reported is null
+                     or (b.reported ->> 'state', b.reported -> 'differences')
+                        is distinct from (b.state, b.differences)
+                     or {digests_differ_in_sql(REPORTED_DIGEST, DRIFT_DIGEST)})"""
 #: Stacks with drift or its end to report. $1, $2: stacks, and how long drift must last.
-UNREPORTED = """
+UNREPORTED = f"""
 select w.stack_id
   from unnest($1::uuid[], $2::interval[]) w (stack_id, tolerate)
  where exists (
@@ -113,29 +121,24 @@ select w.stack_id
       where b.stack_id = w.stack_id
         and (b.resolved_at is not null
              or b.state <> 'unknown' and b.since <= clock_timestamp() - w.tolerate
-                and (b.reported is null
-                     or (b.reported ->> 'state', b.reported -> 'differences')
-                        is distinct from (b.state, b.differences))))
-"""
+                and {_IS_UNREPORTED}))
+"""  # noqa: S608 - of constants
 #: $2: how long drift must last. $3: the state of resources whose drift has ended. The caller has
 #: locked the stack.
 REPORT = f"""
 with due as materialized (
-    select b.resource_id, b.state, b.differences, b.reason, b.since, r.name, r.type, r.physical_id,
-           r.action, r.status
+    select b.resource_id, b.state, b.differences, {DRIFT_DIGEST} as digest, b.reason, b.since,
+           r.name, r.type, r.physical_id, r.action, r.status
       from observation b
       join resource r on r.stack_id = b.stack_id and r.id = b.resource_id
                      and r.updated_at = b.recorded_at and r.replaced_by is null
      where b.stack_id = $1 and b.resolved_at is null and b.state <> 'unknown'
-       and b.since <= clock_timestamp() - $2::interval
-       and (b.reported is null
-            or (b.reported ->> 'state', b.reported -> 'differences')
-               is distinct from (b.state, b.differences))
+       and b.since <= clock_timestamp() - $2::interval and {_IS_UNREPORTED}
 ), marked as (
     update observation b
        set reported = jsonb_build_object('name', d.name, 'type', d.type,
                                          'physical_id', d.physical_id, 'state', d.state,
-                                         'differences', d.differences)
+                                         'differences', d.differences, 'digest', d.digest)
       from due d where b.stack_id = $1 and b.resource_id = d.resource_id
 ), ended as (
     delete from observation b where stack_id = $1 and resolved_at is not null

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from engine.hooks.drift_digests import compare_keys_in_sql, digests_differ_in_sql
 from engine.store.connection import Connection
 from engine.store.encryption.encrypted_rows import decrypt_row
 from engine.store.encryption.secret_values import DecryptionFailed
@@ -35,6 +36,9 @@ OPERATED_SINCE = f"(select min(n.started_at) from {_OPERATIONS})"  # noqa: S608 
 #: resource differs. Another time in `known_until`: a process of the previous release has written
 #: the row since.
 IS_DRIFT = "(b.state <> 'unknown' or b.known_state is not null and b.known_until = b.since)"
+#: The digest of the differences of an observation `b`; null: a process of an earlier release has
+#: written the row since.
+DRIFT_DIGEST = "(case when b.digested_at = b.observed_at then b.drift_digest end)"
 #: Of an observation `b` that is unknown: the drift that was known before; null: there was none.
 LAST_KNOWN = f"""
        case when b.state = 'unknown' and {IS_DRIFT}
@@ -68,7 +72,8 @@ with page as materialized (
       from page window following as (order by stack_id, id)
 )
 select r.stack_id, r.id, r.name, r.type, r.physical_id, r.properties, r.data, r.attributes,
-       r.updated_at, r.masked_properties is not null as has_secrets, clock_timestamp() as now,
+       r.updated_at, r.masked_properties is not null as has_secrets, r.secret_attributes,
+       clock_timestamp() as now,
        is_applied(r.action, r.status, r.marked_at) as applied, f.found
   from fitting f
  cross join lateral (select * from resource
@@ -98,19 +103,25 @@ def _known_value(before: str, kept: str) -> str:
                then case when b.state = 'unknown' then {kept} else {before} end end"""
 
 
-#: $1: observed resources: [{stack_id, id, recorded_at, state, differences, reason, endpoint,
-#: found_by, polled}]; state null: as recorded. A row is written only if the state differs from the
-#: one before, or after a report of a change, and only if the resource is the same as when it was
-#: read. An unknown state keeps the drift that was known before it, which lasts from its first
-#: observation on if it is there again later. found: how many have become different. changed: the
-#: resources that were not the same. The schedule of a stack records when drift was last found or
-#: ended.
+_CHANGED = digests_differ_in_sql(DRIFT_DIGEST, "excluded.drift_digest")
+_KNOWN_CHANGED = digests_differ_in_sql("b.known_digest", "excluded.drift_digest")
+#: The digest of reported drift of an observation `b`.
+REPORTED_DIGEST = "(b.reported ->> 'digest')"
+_REPORTED_COMPARABLE = compare_keys_in_sql(REPORTED_DIGEST, "excluded.drift_digest")
+#: $1: observed resources: [{stack_id, id, recorded_at, state, differences, digest, reason,
+#: endpoint, found_by, polled}]; state null: as recorded. A row is written only if the state differs
+#: from the one before, or after a report of a change, and only if the resource is the same as when
+#: it was read. An unknown state keeps the drift that was known before it, which lasts from its
+#: first observation on if it is there again later. Reported drift gets the digest that an earlier
+#: release has not recorded, or that was made with the key of another installation. found: how many
+#: have become different. changed: the resources that were not the same. The schedule of a stack
+#: records when drift was last found or ended.
 WRITE = f"""
 with given as materialized (
     select o.*, clock_timestamp() as now
       from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz, state text,
-                                     differences jsonb, reason text, endpoint text, found_by text,
-                                     polled boolean)
+                                     differences jsonb, digest text, reason text, endpoint text,
+                                     found_by text, polled boolean)
 ), observed as materialized (
     select o.*,
            case when o.polled then o.now
@@ -145,34 +156,46 @@ with given as materialized (
                           and {IS_DRIFT} and b.recorded_at = o.recorded_at
                           and b.resolved_at is null)
 ), written as (
-    insert into observation as b (stack_id, resource_id, state, differences, reason, endpoint,
-                                  found_by, recorded_at, since, observed_at)
-    select o.stack_id, o.id, o.state, o.differences, o.reason, o.endpoint, o.found_by,
-           o.recorded_at, o.now, o.polled_at
+    insert into observation as b (stack_id, resource_id, state, differences, drift_digest, reason,
+                                  endpoint, found_by, recorded_at, since, observed_at, digested_at)
+    select o.stack_id, o.id, o.state, o.differences, o.digest, o.reason, o.endpoint, o.found_by,
+           o.recorded_at, o.now, o.polled_at, o.polled_at
       from observed o where o.state is not null order by o.stack_id, o.id
     on conflict (stack_id, resource_id) do update
        set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
            endpoint = excluded.endpoint, recorded_at = excluded.recorded_at,
            observed_at = excluded.observed_at, resolved_at = null,
+           drift_digest = excluded.drift_digest, digested_at = excluded.digested_at,
+           reported = case
+               when excluded.drift_digest is not null and not {_REPORTED_COMPARABLE}
+                    and (b.reported ->> 'state', b.reported -> 'differences')
+                        = (excluded.state, excluded.differences)
+               then b.reported || jsonb_build_object(
+                        'digest', case when {_CHANGED} then {DRIFT_DIGEST}
+                                       else excluded.drift_digest end)
+               else b.reported end,
            found_by = case
                when b.recorded_at <> excluded.recorded_at or b.resolved_at is not null
                then excluded.found_by
                when (b.state, b.differences, b.reason)
-                    = (excluded.state, excluded.differences, excluded.reason) then b.found_by
+                    = (excluded.state, excluded.differences, excluded.reason)
+                    and not {_CHANGED} then b.found_by
                when b.state = 'unknown' and b.known_until = b.since
                     and (b.known_state, b.known_differences)
-                        = (excluded.state, excluded.differences) then b.known_found_by
+                        = (excluded.state, excluded.differences)
+                    and not {_KNOWN_CHANGED} then b.known_found_by
                else excluded.found_by end,
            since = {_continued_value("b.since", "b.known_since", "excluded.since")},
            known_state = {_known_value("b.state", "b.known_state")},
            known_differences = {_known_value("b.differences", "b.known_differences")},
+           known_digest = {_known_value(DRIFT_DIGEST, "b.known_digest")},
            known_reason = {_known_value("b.reason", "b.known_reason")},
            known_found_by = {_known_value("b.found_by", "b.known_found_by")},
            known_since = {_known_value("b.since", "b.known_since")},
            known_until = {_known_value("excluded.since", "b.known_until")}
-     where (b.state, b.differences, b.reason, b.recorded_at)
+     where (b.state, b.differences, b.reason, b.recorded_at, {DRIFT_DIGEST})
            is distinct from (excluded.state, excluded.differences, excluded.reason,
-                             excluded.recorded_at)
+                             excluded.recorded_at, excluded.drift_digest)
         or b.resolved_at is not null or excluded.found_by = 'report'
 ), drifted as (
     update observation_schedule set drifted_at = clock_timestamp()
@@ -208,7 +231,8 @@ NOTHING: Mapping[str, Json] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class RecordedResource:
-    """The recorded state of a resource, decrypted. now: the database's time. applied: False: its
+    """The recorded state of a resource, decrypted. secret_attributes: names, as in the table
+    `resource`, besides those that the type declares. now: the database's time. applied: False: its
     create or its last update failed."""
 
     stack_id: UUID
@@ -223,6 +247,7 @@ class RecordedResource:
     has_secrets: bool
     now: datetime
     applied: bool = True
+    secret_attributes: Sequence[str] | None = None
 
     def without_content(self) -> "RecordedResource":
         """What identifies the resource, without what it is compared by."""
@@ -244,7 +269,8 @@ class ObservedResource:
     """recorded_at: `RecordedResource.updated_at`. state: None: as recorded. differences:
     [{path, desired, observed}], without secrets. endpoint: that was asked, if the state is not
     known. found_by: what caused the observation. polled: False: its provider was not asked, because
-    it gets no requests for a while."""
+    it gets no requests for a while. drift_digest: see `engine.hooks.drift_digests`; None: there are
+    no differences, or the observer has no key."""
 
     stack_id: UUID
     id: UUID
@@ -255,6 +281,7 @@ class ObservedResource:
     endpoint: str = ""
     found_by: FoundBy | None = None
     polled: bool = True
+    drift_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +390,7 @@ async def write(conn: Connection, observed: Sequence[ObservedResource]) -> Writt
             "recorded_at": one.recorded_at.isoformat(),
             "state": one.state,
             "differences": one.differences,
+            "digest": one.drift_digest,
             "reason": one.reason,
             "endpoint": one.endpoint,
             "found_by": one.found_by,

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.hot.expressions.masking import iterate_texts
 from engine.types.contract import Call
 from engine.types.http.json_paths import InvalidPath
 from engine.types.http.observation import observation_of
@@ -78,7 +79,8 @@ class ObjectObserver:
         """Return the observation of an object. content: of the response that describes it. alone:
         whether it is the response to a request about this object only."""
         remote = object_of(call)
-        own, secrets = remote if alone else None, self.service.secrets(call, remote)
+        own = remote if alone else None
+        secrets = [*self.service.secrets(call, remote), *iterate_texts(remote.secrets)]
         try:
             return observation_of(call.properties, content, secrets, own)
         except InvalidPath as error:

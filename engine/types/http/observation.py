@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 import orjson
 
-from engine.hot.expressions.masking import MASK, iterate_texts, leaks_secret
+from engine.hot.expressions.masking import MASK, MAX_SECRETS, iterate_texts, leaks_secret
 from engine.types.http.json_paths import first_value, limited_together
 from engine.types.http.remote_object import (
     Readiness,
@@ -19,13 +19,20 @@ from engine.types.http.remote_object import (
 )
 from engine.types.http.requests import address, origin
 from engine.types.http_client import ServiceError
-from engine.types.observation import PRESENT, Difference, Observation, join_paths, shorten
+from engine.types.observation import (
+    PRESENT,
+    Difference,
+    Observation,
+    hash_values,
+    join_paths,
+    shorten,
+)
 from engine.types.text_cleaning import as_text
 from engine.words import Json, ObservedState
 
 _LACKS = "the response has no value"
-#: Maximum number of pages of a list, and of secrets that are compared with a value.
-MAX_PAGES, MAX_SECRETS = 1_000, 200
+#: Maximum number of pages of a list.
+MAX_PAGES = 1_000
 
 
 def list_key(properties: Mapping[str, Json]) -> str:
@@ -80,7 +87,7 @@ def observation_of(
     own: the object, if the response is to a request about it alone. If such a response describes
     the object, a value that it lacks does not exist. Every other response without a value says
     nothing about it: it may be an entry of a list that has few fields. Secrets and hidden
-    attributes are masked wherever the response repeats them.
+    attributes are masked wherever the response or `compare` repeats them.
     """
     compare, ready = properties.get("compare") or {}, properties.get("ready")
     if ready and first_value(ready["path"], content) is None:
@@ -94,7 +101,7 @@ def observation_of(
     lacks = f"{_LACKS} at {join_paths(absent)}" if absent else ""
     removed = bool(absent) and own is not None and describes(own, properties, content)
     differences = [
-        Difference(path, compare[path], hidden.value_at(path, content))
+        hidden.difference(path, compare[path], _value_at(path, content))
         for path in differing_paths(compare, content)
         if removed or path not in absent
     ]
@@ -108,6 +115,10 @@ def observation_of(
     if absent:
         return Observation.lacking(f"{lacks}, which `compare` names", _LACKS, absent)
     return PRESENT
+
+
+def _value_at(path: str, content: Json) -> Json:
+    return (first_value(path, content) or (None,))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +140,15 @@ class _HiddenValues:
         parts = frozenset(id(one) for one in found if isinstance(one, dict | list))
         return cls(paths, parts, set(iterate_texts(found)).union(secrets))
 
-    def value_at(self, path: str, content: Json) -> Json:
-        value = (first_value(path, content) or (None,))[0]
-        return MASK if path in self.paths else self.mask(value)
+    def difference(self, path: str, desired: Json, observed: Json) -> Difference:
+        """Return a difference that shows nothing hidden. A desired value can be one, too: that of a
+        hidden attribute, or the same text elsewhere."""
+        if path in self.paths:
+            return Difference(path, MASK, MASK, hash_values(desired, observed))
+        shown = self.mask(desired), self.mask(observed)
+        whole = shown[0] is desired and shown[1] is observed
+        exact = None if whole else hash_values(desired, observed)
+        return Difference(path, *shown, exact)
 
     def mask(self, value: Json) -> Json:
         """Return the value, shortened; a mask if it has a hidden part. So has a longer value,

@@ -25,7 +25,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.custom_constraints import ValidationContext
 from engine.types.live_object import LiveObject
-from engine.types.observation import Difference, Observation, shorten
+from engine.types.observation import Difference, Observation
 from engine.types.observed_list import ObservedList
 from engine.types.openstack.cloud import Cloud, Query, Session, id_of, segment
 from engine.types.openstack.cloud_operation import (
@@ -718,7 +718,7 @@ class ObjectType(ResourceType):
             if value is not None and self.is_observed(name) and self.field_of(name) in readable
         }
         differences = [
-            Difference(name, value, shorten(observed))
+            Difference.shorten(name, value, observed)
             for name, value in compared.items()
             if self.field_of(name) in found
             and not self.is_same(name, value, observed := found[self.field_of(name)])

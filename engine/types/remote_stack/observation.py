@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from engine.types.observation import PRESENT, Difference, Observation, shorten
+from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.remote_stack.api import RemoteStackView
 from engine.types.text_cleaning import as_text
 from engine.words import Json, ObservedState
@@ -39,7 +39,7 @@ def _differences(given: Mapping[str, Json], observed: Mapping[str, Json]) -> Ite
         found = observed.get(name)
         simple = isinstance(value, _SIMPLE) and not isinstance(found, dict | list)
         if simple and found not in (None, _HIDDEN) and not _is_same(value, found):
-            yield Difference(f"parameters.{name}", value, shorten(found))
+            yield Difference.shorten(f"parameters.{name}", value, found)
 
 
 def _is_same(given: Json, observed: Json) -> bool:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
+from engine.hooks.drift_digests import DriftDigests
 from engine.loop_guard import Guard
 from engine.plan.convergence import PolicyRules
 from engine.store.connection import Connection
@@ -99,7 +100,8 @@ class ObservedPage:
 
 class BatchObserver:
     """policies: the operator's rules. chance: a number from 0 up to 1, for jitter. slot: the row of
-    a project in which this process counts its work. page: resources that are read at once."""
+    a project in which this process counts its work. page: resources that are read at once. digests:
+    of drift; None: it is compared as it is shown."""
 
     def __init__(
         self,
@@ -116,6 +118,7 @@ class BatchObserver:
         within_quota: WithinQuota | None,
         release: Release,
         page: int = PAGE,
+        digests: DriftDigests | None = None,
     ) -> None:
         self._database = database
         self._policies = policies
@@ -129,6 +132,7 @@ class BatchObserver:
         self._within_quota = within_quota
         self._release = release
         self._page = page
+        self._digests = digests
 
     async def observe(self, claimed: Sequence[ClaimedStack]) -> None:
         """Observe the stacks of a claim, and end it. Raises Unavailable."""
@@ -279,7 +283,10 @@ class BatchObserver:
         progress.polled = progress.polled or polled
         judged = progress.judge(one.name, found)
         self._metrics.record_observation(judged.state)
-        return observed_resource(one, judged, group.endpoint, progress.found_by, polled=polled)
+        return observed_resource(
+            one, judged, group.type.schema, group.endpoint, progress.found_by,
+            polled=polled, digests=self._digests,
+        )  # fmt: skip
 
     async def _write(self, batch: ObservedBatch, observed: ObservedPage) -> None:
         """Write observations, and end those of the stacks that have no more resources. Stacks whose

@@ -18,6 +18,7 @@ from engine.store.hooks.drift_hooks import (
     read_dependents,
     read_drift_hooks,
     read_version,
+    record_digests,
 )
 from engine.store.hooks.locked_hooks import record_events
 from engine.store.observer.observation_schedule import ClaimedStack
@@ -55,7 +56,7 @@ class DriftHooks:
         return [
             stack_id
             for stack_id, rows in found.items()
-            if any(_changes(_step(one, policies[stack_id])) for one in rows)
+            if any(_changes(_step(one, policies[stack_id])) or _new_digest(one) for one in rows)
         ]
 
     async def update(self, one: ClaimedStack, policy: ConvergencePolicy | None) -> None:
@@ -78,6 +79,13 @@ class DriftHooks:
             if ended:
                 why = "the drift has changed or ended"
                 await close_drift_hooks(conn, locked.id, ended, OBSERVER, why)
+            recorded = {
+                row.hook_id: digest
+                for row, step in steps
+                if not _changes(step) and row.hook_id and (digest := _new_digest(row))
+            }
+            if recorded:
+                await record_digests(conn, locked.id, recorded)
             opened = [row for row, step in steps if step is DriftStep.OPEN]
             if opened and policy is not None:
                 await self._open(conn, locked, one.root_id or locked.id, policy, opened)
@@ -118,6 +126,12 @@ def _step(
     return drift_step(row.found, row.asked, row.now, holds=holds(policy), changing=changing)
 
 
+def _new_digest(row: DriftHookRow) -> str | None:
+    """The digest to record with the hook of a resource; None: it has one, or its drift has
+    changed."""
+    return None if row.asked is None else row.found.new_digest(row.asked.drift)
+
+
 def _hook(row: DriftHookRow, rule: Rule, hook_id: UUID, dependents: Sequence[str]) -> Json:
     """The row of a new hook, as `open_drift_hooks` takes it."""
     differences = [dict(one) for one in row.found.differences]
@@ -151,12 +165,20 @@ def _hook(row: DriftHookRow, rule: Rule, hook_id: UUID, dependents: Sequence[str
         "on_timeout": OnTimeout.REJECT,
         "rule": encode_rule(rule),
         "notification": notification,
-        "digest": digest_of(notification),
+        "digest": drift_hook_digest(notification, row.found.digest),
         "wake_after": None if first is None else first.total_seconds(),
         "found": row.found.state,
         "differences": differences,
+        "drift_digest": row.found.digest,
         "recorded_at": row.found.recorded_at,
     }
+
+
+def drift_hook_digest(notification: Json, drift_digest: str | None) -> str:
+    """The digest that an answer names, of a hook that shows drift. It differs if the drift does,
+    also if all that is shown is the same."""
+    whole = notification if drift_digest is None else [notification, drift_digest]
+    return digest_of(whole)
 
 
 def _waiting_event(row: DriftHookRow, hook: Json) -> Json:

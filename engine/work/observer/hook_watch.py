@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.bounded_wait import wait_at_most
-from engine.hooks.hook_watch import RENEWED, ObservedObject, renew
+from engine.hooks.hook_watch import RENEWED, ObservedObject, new_digest, renew
 from engine.hooks.reminders import first_wait
 from engine.loop_guard import Supervisor
 from engine.store.database import Database
@@ -18,14 +18,14 @@ from engine.store.hooks.watched_hooks import (
     WatchedHook,
     mark_due,
     read_watched,
+    record_watched_digests,
     replace_hooks,
 )
 from engine.store.observer.observation_schedule import report_resources
 from engine.words import Json, ObservedState
 from engine.work.claim_loop import POLL
 from engine.work.hook_decisions import hook_event
-from engine.work.nodes.hook_opening import digest_of
-from engine.work.observer.drift_hooks import OBSERVER
+from engine.work.observer.drift_hooks import OBSERVER, drift_hook_digest
 
 #: How often what a hook shows is observed, if the settings do not say otherwise.
 EVERY = timedelta(minutes=1)
@@ -71,7 +71,8 @@ class HookWatch:
     async def renew(self, stack_ids: Sequence[UUID]) -> None:
         """Replace the hooks of observed stacks whose resource has changed since they opened."""
         async with self._database.connection() as conn:
-            changed = [one for one in await read_watched(conn, stack_ids) if _renewal_of(one)]
+            watched = await read_watched(conn, stack_ids)
+        changed = [one for one in watched if _renewal_of(one) or _new_digest_of(one)]
         for stack_id in dict.fromkeys(one.stack_id for one in changed):
             await self._guard.attempt(self._renew(stack_id), stack_id=str(stack_id))
 
@@ -85,35 +86,51 @@ class HookWatch:
         async with self._database.transaction("renew") as conn:
             locked = {one.id: one for one in await lock_hooks(conn, keys)}
             found = await read_watched(conn, [stack_id])
+            found = [one for one in found if one.id in locked]
+            digests = [(one, digest) for one in found if (digest := _new_digest_of(one))]
+            if digests:
+                await record_watched_digests(conn, digests)
             new = [
-                (locked[one.id], self._replacement(locked[one.id], notification))
+                (locked[one.id], self._replacement(locked[one.id], notification, one))
                 for one in found
-                if one.id in locked and (notification := _renewal_of(one)) is not None
+                if (notification := _renewal_of(one)) is not None
             ]
             if not new:
                 return
             await replace_hooks(conn, [one for _, one in new], OBSERVER)
             await record_events(conn, [event for pair in new for event in _events(*pair)])
 
-    def _replacement(self, hook: LockedHook, notification: Json) -> HookReplacement:
+    def _replacement(
+        self, hook: LockedHook, notification: Json, watched: WatchedHook
+    ) -> HookReplacement:
         return HookReplacement(
             hook.stack_id,
             self._new_id(),
+            watched.resource_id,
             hook.id,
             notification,
-            digest_of(notification),
+            drift_hook_digest(notification, watched.found_digest),
+            watched.found_digest,
             notification[RENEWED]["reason"],
             first_wait(hook.rule),
         )
 
 
 def _renewal_of(one: WatchedHook) -> dict[str, Json] | None:
+    return renew(one.notification, _observed_object(one), str(one.id), one.drift_digest)
+
+
+def _new_digest_of(one: WatchedHook) -> str | None:
+    return new_digest(one.notification, one.drift_digest, _observed_object(one))
+
+
+def _observed_object(one: WatchedHook) -> ObservedObject:
     if one.state is None:
-        found = ObservedObject(ObservedState.PRESENT)
-    else:
-        since = one.since.isoformat() if one.since else ""
-        found = ObservedObject(ObservedState(one.state), one.differences, one.reason or "", since)
-    return renew(one.notification, found, str(one.id))
+        return ObservedObject(ObservedState.PRESENT)
+    since = one.since.isoformat() if one.since else ""
+    return ObservedObject(
+        ObservedState(one.state), one.differences, one.reason or "", since, one.found_digest
+    )
 
 
 def _events(hook: LockedHook, new: HookReplacement) -> list[Json]:

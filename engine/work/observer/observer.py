@@ -13,6 +13,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from engine.errors import Unavailable
+from engine.hooks.drift_digests import DriftDigests
 from engine.loop_guard import Supervisor
 from engine.plan.convergence import PolicyRules
 from engine.store.database import Database
@@ -50,7 +51,8 @@ class Observer:
     """One loop. policies: the operator's rules. repair: starts repairs. approved: starts those that
     answers to hooks have approved. new_id: of the calls of types, and of hooks. chance: a number
     from 0 up to 1, for jitter. endpoints: the requests that it may send.
-    watch_every: how often what watched hooks show is observed. page: see `BatchObserver`."""
+    watch_every: how often what watched hooks show is observed. page, digests: see
+    `BatchObserver`."""
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class Observer:
         endpoints: ProviderEndpoints | None = None,
         watch_every: timedelta = WATCH_EVERY,
         page: int = PAGE,
+        digests: DriftDigests | None = None,
     ) -> None:
         self._database = database
         self.registry = registry
@@ -97,6 +100,7 @@ class Observer:
             within_quota=within_quota,
             release=self._release,
             page=page,
+            digests=digests,
         )
         work = DueWork(
             claim=self._claim,

@@ -7,6 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from channels.store.records import DeliveryState
+from engine.hooks.drift_digests import (
+    DriftDigests,
+    are_comparable,
+    compare_keys_in_sql,
+    digests_differ,
+    digests_differ_in_sql,
+)
 from engine.hooks.rule import Rule, encode_rule
 from engine.node.node import ENDED
 from engine.plan.drift import is_applied, is_marked_after
@@ -111,6 +118,21 @@ async def test_a_mark_lasts_until_an_operation_begins(database: Database) -> Non
         at if is_marked_after(marked=at is not None, begun=begun is not None) else None
         for at, begun in cases
     ]
+
+
+async def test_digests_of_drift_differ_as_in_python(database: Database) -> None:
+    keys = [DriftDigests(key * 32) for key in (b"a", b"b")]
+    digests = [
+        key.make(UUID(int=1), UUID(int=2), [("x", values)])
+        for key in keys
+        for values in (b"1", b"2")
+    ]
+    cases = list(product((None, *digests), repeat=2))
+    comparable = compare_keys_in_sql("$1::text", "$2::text")
+    assert await values_of(database, comparable, cases) == [are_comparable(*one) for one in cases]
+    differ = digests_differ_in_sql("$1::text", "$2::text")
+    found = await values_of(database, differ, cases)
+    assert found == [digests_differ(*one) for one in cases]
 
 
 async def test_a_claim_calls_the_operation_of_an_ended_worker_again(database: Database) -> None:

@@ -634,6 +634,53 @@ async def test_hidden_attributes_are_masked_wherever_a_response_repeats_them(
     assert secret not in str(rows)
 
 
+@pytest.mark.parametrize(
+    ("compare", "secret"),
+    [
+        ({"$.label": "correct-horse-battery"}, "correct-horse-battery"),
+        ({"$.label": "user:correct-horse-battery"}, "correct-horse-battery"),
+        ({"$.label": {"deep": ["correct-horse-battery"]}}, "correct-horse-battery"),
+        ({"$.auth.token": "correct-horse-battery"}, "correct-horse-battery"),
+        ({"$.label": 1234567890123}, 1234567890123),
+        ({"$.label": "1234567890123"}, 1234567890123),
+    ],
+    ids=["equal", "part", "inside", "own-path", "number", "text-of-number"],
+)
+async def test_a_compared_literal_that_is_a_hidden_value_is_masked_wherever_drift_is_shown(
+    run: Program, things: Things, compare: Json, secret: Json
+) -> None:
+    """The object has another value everywhere, so that only the recorded attribute tells."""
+    label = compare.get("$.label")
+    one = thing(things, attributes={"token": "$.auth.token"}, hidden=["token"], compare=compare)
+    one["properties"]["create"]["body"] |= {"auth": {"token": secret}, "label": label}
+    environment = {"convergence": {"observe": {"every": "365d"}, "on_drift": "hold"}}
+    await run.create("s", {"a": one}, environment=environment)
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    (physical,) = (await ids(run)).values()
+    things.objects[physical] |= {"label": "another", "auth": {"token": "another"}}
+    drift = await observed(run)
+    (hook,) = await run.waiting_hooks("s")
+    history = await run.stack_request("GET", "s", "/history")
+    (detected,) = [one for one in history["events"] if one["type"].endswith(".drift.detected")]
+    inspected = await run.stack_request("GET", "s", "/resources/a/inspect")
+    shown = [
+        drift,
+        hook,
+        detected,
+        inspected["observed"],
+        (await run.stack_request("GET", "s", "/why"))["drift"],
+        await run_command(run, "stack", "drift", "s", "-o", "json"),
+        await run_command(run, "hook", "show", "s:a:drift"),
+    ]
+    assert len(drift["resources"][0]["differences"]) == 1
+    for one in shown:
+        assert str(secret) not in str(one) and "******" in str(one), one
+    for table in ("observation", "drift_hook", "hook", "event"):
+        rows = await run.database.pool.fetch(f"select t::text from {table} t")
+        assert str(secret) not in str(rows), table
+    assert (await run.signal(hook, "adopt"))[0] == 400
+
+
 async def test_a_large_list_is_observed_without_keeping_its_items(
     run: Program, things: Things
 ) -> None:

@@ -10,7 +10,7 @@ import orjson
 
 from engine.errors import Findings
 from engine.types.contract import Call
-from engine.types.observation import PRESENT, Difference, Observation, shorten
+from engine.types.observation import PRESENT, Difference, Observation
 from engine.types.openstack.cloud import Cloud, Session
 from engine.types.openstack.mistral.named_type import NamedType
 from engine.types.openstack.mistral.schema import WORKFLOW_TYPE
@@ -144,7 +144,7 @@ class Workflow(NamedType, RepairedType):
         if not tags:
             known.pop(TAGS, None)
         differences = [
-            Difference(name, call.properties.get(name), shorten(known.get(field)))
+            Difference.shorten(name, call.properties.get(name), known.get(field))
             for name, field in COMPARED.items()
             if wanted.get(field) != known.get(field)
         ]
