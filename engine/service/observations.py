@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from engine.missing_objects import no_stack
 from engine.plan.convergence import ConvergencePolicy, PolicyRules
 from engine.plan.drift import REPAIRED_AS, DriftMarks
 from engine.service.completions import StoredCompletions
+from engine.service.observation_times import NextObservation, find_next, find_pauses
 from engine.service.requests.quotas import OBSERVATIONS, Quotas
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -63,6 +64,10 @@ class StackDrift:
     paused: list[PausedObservation]
     converge: ConvergeStatus | None = None
 
+    def find_next(self, resource: DriftedResource | None = None) -> NextObservation | None:
+        """When the stack or one of the resources is observed next; None: when it is requested."""
+        return find_next(self.status, self.policy, self.paused, resource)
+
 
 def _nearest_midnight(at: datetime) -> datetime:
     """at: about midnight, because the clock of the database may differ."""
@@ -110,38 +115,42 @@ class Observations:
         limit, used = await self._quotas(project).read_usage(conn, project, OBSERVATIONS)
         return not limit or used < limit
 
-    async def drift(self, project: str, stack_id: UUID) -> StackDrift:
-        """The last observation. The caller has found the stack in its project."""
+    async def drift(self, project: str, stack_id: UUID, *, deleted: bool = False) -> StackDrift:
+        """The last observation. The caller has found the stack in its project. deleted: it is not
+        observed any more."""
         async with self._database.snapshot() as conn:
             status = await observation_schedule.read_status(conn, stack_id)
             section = await observation_schedule.read_section(conn, stack_id)
             policy = self._policies.policy(section, project)
             adopted = await read_tree_overrides(conn, stack_id)
-            drifted = await drift_rows.read_drift(conn, stack_id)
-            paused = await self._read_paused(conn, project, stack_id, status)
             converge = await converge_requests.read_status(conn, stack_id)
+            if deleted:
+                ended = replace(status, due=False, requested=False, next_at=None, starting=False)
+                return StackDrift(ended, [], None, adopted, [], converge)
+            drifted = await drift_rows.read_drift(conn, stack_id)
+            quota = await self._read_quota(conn, project, status)
+            paused = find_pauses(status, policy, await read_paused(conn, stack_id), quota)
             return StackDrift(status, drifted, policy, adopted, paused, converge)
 
-    async def _read_paused(
-        self, conn: Connection, project: str, stack_id: UUID, status: ObservationStatus
-    ) -> list[PausedObservation]:
-        """The observations that wait. If the quota of today is used up, all wait for tomorrow, not
-        for the budget of requests."""
-        paused = await read_paused(conn, stack_id)
+    async def _read_quota(
+        self, conn: Connection, project: str, status: ObservationStatus
+    ) -> PausedObservation | None:
+        """What waits because the quota of today is used up; None: nothing does."""
         quotas = self._quotas(project)
-        if not quotas.observations_per_day or not (status.due or status.next_at):
-            return paused
+        if not quotas.observations_per_day:
+            return None
+        if not (status.due or status.starting or status.next_at):
+            return None
         limit, used = await quotas.read_usage(conn, project, OBSERVATIONS)
         tomorrow = _nearest_midnight(datetime.now(UTC) + await until_tomorrow(conn))
         later = status.next_at is not None and status.next_at > tomorrow + SOON
-        if used < limit or (later and not status.due):
-            return paused
+        if used < limit or (later and not (status.due or status.starting)):
+            return None
         reason = (
             f"the project has used up its quota of {limit} {OBSERVATIONS.words}"
             f" ([quotas] {OBSERVATIONS.name})"
         )
-        failed = [one for one in paused if one.type]
-        return [*failed, PausedObservation("", "", status.observable, tomorrow, reason)]
+        return PausedObservation("", "", status.observable, tomorrow, reason, of_quota=True)
 
     async def complete(self, project: str, stack_id: UUID, wait: timedelta = WAIT) -> None:
         """Observe a stack and its nested stacks now. Raises NotFound; Unavailable, if that takes

@@ -33,7 +33,7 @@ with recursive tree (id, name, path) as (
 )
 select t.id as stack_id, t.name as stack_name, t.path, c.id as resource_id, c.name, c.type,
        c.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
-       b.reported ->> 'unrepaired' as unrepaired, b.found_by, {LAST_KNOWN},
+       b.reported ->> 'unrepaired' as unrepaired, b.found_by, b.endpoint, {LAST_KNOWN},
        {STACK_OBSERVED_AT} as stack_observed_at, {OPERATED_SINCE} as operated_since
   from tree t
   left join observation_schedule q on q.stack_id = t.id
@@ -228,7 +228,8 @@ class DriftedResource:
     """A resource whose observed state differs from the recorded one. path: of its stack.
     unrepaired: why its policy does not repair it; None: no attempt failed. last_known: of state
     unknown: the drift that was known before; None: there was none. observed_at: see `last_look`.
-    """
+    endpoint: that was asked, if the state is unknown. operating: an operation on it is under way,
+    so that it is not observed."""
 
     stack_id: UUID
     stack_name: str
@@ -244,7 +245,9 @@ class DriftedResource:
     observed_at: datetime
     unrepaired: str | None
     found_by: str | None
+    endpoint: str = ""
     last_known: LastKnownDrift | None = None
+    operating: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,11 +302,13 @@ async def read_drift(conn: Connection, stack_id: UUID) -> list[DriftedResource]:
 
 def _drifted_resource(row: Any) -> DriftedResource:
     columns, known = split_last_known(row)
+    operated_since = columns.pop("operated_since")
     columns["observed_at"] = last_look(
         ObservedState(columns["state"]), columns["observed_at"],
-        columns.pop("stack_observed_at"), columns.pop("operated_since"),
+        columns.pop("stack_observed_at"), operated_since,
     )  # fmt: skip
-    return DriftedResource(**columns, last_known=known)
+    operating = operated_since is not None
+    return DriftedResource(**columns, last_known=known, operating=operating)
 
 
 async def read_unreported(conn: Connection, tolerated: Mapping[UUID, timedelta]) -> list[UUID]:

@@ -352,13 +352,15 @@ update observation_schedule q
                                  polled boolean)
  where q.stack_id = d.stack_id and q.claim = d.claim and q.claimed_at is not null
 """
-#: Ends claims without an observation. $3: until the next one; null: when one is requested.
+#: Ends claims without an observation. $3: until the next one; null: when one is requested. $4: why,
+#: for resources that wait since an earlier observation has left them out; empty: as before.
 RELEASE = """
 update observation_schedule q
    set next_at = case when q.requested_at > q.claimed_at then 'epoch'
                       when q.reported_at > q.claimed_at then '1970-01-01 00:00:01+00'
                       else clock_timestamp() + $3 end, claimed_at = null,
-       deferred = case when $3::interval is not null then q.deferred end
+       deferred = case when $3::interval is not null then q.deferred end,
+       deferred_reason = case $4 when '' then q.deferred_reason else $4 end
   from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 """
@@ -367,7 +369,8 @@ delete from observation_schedule q using unnest($1::uuid[], $2::integer[]) c (st
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 """
 #: Of a stack and its nested stacks. due: an observation that was requested, or of a reported
-#: change, has not ended. requested: one that was requested; reports do not delay it.
+#: change, has not ended. requested: one that was requested; reports do not delay it. starting: one
+#: runs, or its time has come.
 READ_SCHEDULE = f"""
 with recursive tree (id) as (
     select id from stack where id = $1
@@ -384,7 +387,9 @@ select case when count(q.shown_at) = count(*) then min(q.shown_at) end as observ
            as requested,
        coalesce(sum(q.observable), 0)::integer as observable,
        coalesce(sum(q.not_observable), 0)::integer as not_observable,
-       min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at
+       min(q.next_at) filter (where q.claimed_at is null and q.next_at > '1970-01-02') as next_at,
+       coalesce(bool_or(q.claimed_at is not null or q.next_at <= clock_timestamp()), false)
+           as starting
   from tree t
   left join lateral (select q.*, {STACK_OBSERVED_AT} as shown_at from observation_schedule q
                       where q.stack_id = t.id offset 0) q on true
@@ -435,7 +440,8 @@ class ObservationStatus:
     """Of a stack and its nested stacks. observed_at: start of the oldest of their last
     observations that asked a provider; None: one was never observed. due: an observation that was
     requested, or of a reported change, has not ended. requested: one that was requested has not.
-    observable, not_observable: number of resources. next_at: when a policy observes one next."""
+    observable, not_observable: number of resources. next_at: when one is scheduled next. starting:
+    the observation of one runs, or its time has come."""
 
     observed_at: datetime | None
     due: bool
@@ -443,6 +449,7 @@ class ObservationStatus:
     observable: int
     not_observable: int
     next_at: datetime | None
+    starting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -598,10 +605,14 @@ def _deferred_row(one: DeferredObservation) -> dict[str, Json]:
 
 
 async def release(
-    conn: Connection, claimed: Sequence[ClaimedStack], until_next: timedelta | None
+    conn: Connection,
+    claimed: Sequence[ClaimedStack],
+    until_next: timedelta | None,
+    reason: str = "",
 ) -> None:
-    """End claims without an observation. until_next: None: the next one is requested."""
-    await conn.execute(RELEASE, *_claims(claimed), until_next)
+    """End claims without an observation. until_next: None: the next one is requested. reason: why,
+    as in `DeferredObservation`; "": the observation was only interrupted."""
+    await conn.execute(RELEASE, *_claims(claimed), until_next, reason)
 
 
 async def forget(conn: Connection, claimed: Sequence[ClaimedStack]) -> None:

@@ -88,7 +88,8 @@ select (select count(*) from provider_failure
           from observation_schedule where deferred is not null)::integer as resources
 """
 #: Of a stack and its nested stacks: what is not observed until when, and why. type, endpoint:
-#: empty if the budget of requests is used up.
+#: empty if it was left out: the budget of requests is used up, or `release` has a reason. What is
+#: observed now, or due, does not wait.
 READ_PAUSED = """
 with recursive tree (id, project) as (
     select id, project from stack where id = $1
@@ -97,7 +98,7 @@ with recursive tree (id, project) as (
      cross join lateral (select id, project from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
-select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason
+select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.throttled
   from (select t.project, r.type, b.endpoint, r.masked_properties is not null as has_secrets
           from tree t
          cross join lateral (select * from observation
@@ -108,16 +109,16 @@ select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason
                                 and updated_at = b.recorded_at and replaced_by is null offset 0) r
        ) u
  cross join lateral (
-       select type, endpoint, until,
+       select type, endpoint, until, throttled,
               case when u.has_secrets then public_reason else reason end as reason
          from provider_failure
         where project = u.project and type = u.type and endpoint = u.endpoint
           and until > clock_timestamp() offset 0) f
- group by f.type, f.endpoint, f.until, f.reason
+ group by f.type, f.endpoint, f.until, f.reason, f.throttled
 union all
-select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason
+select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason, false
   from tree t join observation_schedule q on q.stack_id = t.id
- where q.deferred is not null and q.next_at is not null
+ where q.deferred is not null and q.claimed_at is null and q.next_at > clock_timestamp()
  group by q.deferred_reason
  order by 4, 1, 2
 """
@@ -182,13 +183,21 @@ class NewFailure:
 @dataclass(frozen=True, slots=True)
 class PausedObservation:
     """Resources of a stack that are not observed until a time. type, endpoint: that has failed;
-    empty: the budget of requests, or the quota of observations, is used up."""
+    empty: they were left out, or the quota of observations is used up (of_quota). throttled: the
+    endpoint has requested fewer requests."""
 
     type: str
     endpoint: str
     resources: int
     until: datetime
     reason: str
+    throttled: bool = False
+    of_quota: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is an endpoint that has failed."""
+        return bool(self.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,11 @@ RETRY = timedelta(minutes=1)
 
 #: Returns whether a project may have more observations today.
 WithinQuota = Callable[[Connection, str], Awaitable[bool]]
-#: Ends claims without an observation, and sets when the next one is; None: when it is requested.
-Release = Callable[[Sequence[ClaimedStack], timedelta | None], Awaitable[None]]
+#: Ends claims without an observation for a reason, and sets when the next one is; None: when it is
+#: requested.
+Release = Callable[[Sequence[ClaimedStack], timedelta | None, str], Awaitable[None]]
+#: Why stacks are not observed if the project may have no more observations today.
+OVER_QUOTA = "the project has used up its quota of observations"
 
 
 @dataclass(slots=True)
@@ -170,7 +173,8 @@ class BatchObserver:
             if due and not await self._may_observe(conn, project):
                 over, due, roots = [one.stack for one in due], [], []
                 self._metrics.record_observation_call("over_quota")
-                await observation_schedule.release(conn, over, await usage.until_tomorrow(conn))
+                tomorrow = await usage.until_tomorrow(conn)
+                await observation_schedule.release(conn, over, tomorrow, OVER_QUOTA)
             if deleted:
                 await observation_schedule.forget(conn, deleted)
             if ended:
@@ -252,7 +256,7 @@ class BatchObserver:
     async def _release_unreadable(self, batch: ObservedBatch, page: ResourcePage) -> None:
         for stack_id, error in page.failed.items():
             self._guard.report(error, stack_id=str(stack_id))
-            await self._release([batch.remove(stack_id).stack], RETRY)
+            await self._release([batch.remove(stack_id).stack], RETRY, str(error).rstrip("."))
 
     async def _call(self, batch: ObservedBatch, groups: Sequence[CallGroup]) -> None:
         """Observe the resources of groups by a call for each."""

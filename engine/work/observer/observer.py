@@ -43,6 +43,8 @@ PAGE_TIMEOUT = timedelta(minutes=2)
 SCHEDULED_AT_ONCE = 1_000
 #: Seconds for the release of stacks when the process stops.
 RELEASE_TIMEOUT = 5
+#: Why a stack is observed later.
+FAILED = "its observation has failed because of an internal error"
 #: Rows of a project in which observers count their work.
 SLOTS = 16
 
@@ -170,7 +172,7 @@ class Observer:
             await self._guard.split(
                 batch,
                 self._batches.observe,
-                lambda one, _: self._release([one], RETRY),
+                lambda one, _: self._release([one], RETRY, FAILED),
                 lambda one: {"stack_id": str(one.stack_id)},
             )
         except asyncio.CancelledError:
@@ -179,7 +181,9 @@ class Observer:
         except Exception as error:
             self._guard.report(error)
 
-    async def _release(self, stacks: Sequence[ClaimedStack], until_next: timedelta | None) -> None:
+    async def _release(
+        self, stacks: Sequence[ClaimedStack], until_next: timedelta | None, reason: str = ""
+    ) -> None:
         with suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
-                await observation_schedule.release(conn, stacks, until_next)
+                await observation_schedule.release(conn, stacks, until_next, reason)

@@ -9,6 +9,7 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
+from engine.service.observations import StackDrift
 from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
 from engine.store.observer.observations import LastKnownDrift
@@ -104,11 +105,18 @@ def window_document(window: WeeklyWindow, now: datetime) -> responses.RepairWind
     )
 
 
+def next_time(drift: StackDrift) -> datetime | None:
+    """When the stack is observed next; None: when that is requested, or it is observed now."""
+    found = drift.find_next()
+    return None if found is None else found.at or drift.status.next_at
+
+
 async def show(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     observations = context_of(request).engine.observations
-    drift = await observations.drift(project_of(request), stack.id)
-    status = drift.status
+    deleted = stack.deleted_at is not None
+    drift = await observations.drift(project_of(request), stack.id, deleted=deleted)
+    status, next_at = drift.status, next_time(drift)
     return json_response(
         responses.Drift(
             observed_at=rfc3339(status.observed_at) if status.observed_at else None,
@@ -116,7 +124,7 @@ async def show(request: web.Request) -> web.Response:
             observable_resources=status.observable,
             unobservable_resources=status.not_observable,
             policy=policy_document(drift.policy, datetime.now(UTC)) if drift.policy else None,
-            next_observation_at=rfc3339(status.next_at) if status.next_at else None,
+            next_observation_at=rfc3339(next_at) if next_at else None,
             resources=[drift_document(one) for one in drift.resources],
             adopted=[_adopted_document(one) for one in drift.adopted],
             paused=explain_paused(drift.paused),

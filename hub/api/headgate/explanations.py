@@ -11,6 +11,8 @@ from engine.continuation import continuing_request
 from engine.hooks.drift_hooks import DECISIONS, adoption_refusal
 from engine.hooks.durations import format_duration
 from engine.plan.convergence import ConvergencePolicy
+from engine.service.observation_times import NextObservation
+from engine.service.observations import StackDrift
 from engine.service.reads.graphs import StackGraph
 from engine.service.repairs import REPAIRABLE_ACTIONS
 from engine.store.observer.drift_rows import DriftedResource
@@ -175,6 +177,8 @@ def _explain_lasting(
     if now - one.since < policy.tolerate:
         return f"its convergence policy tolerates drift for {format_duration(policy.tolerate)}"
     if policy.on_drift is OnDrift.HOLD:
+        if status.endswith("_IN_PROGRESS"):
+            return "no hook about drift opens during a change of the stack"
         return "its hook is answered, or opens after the next observation"
     if status not in _REPAIRABLE:
         return f"the status of the stack is {status}"
@@ -199,25 +203,42 @@ def _unrepaired_drift(reason: str, resources: Sequence[DriftedResource]) -> Unre
     }
 
 
-def explain_unknown(
-    resources: Sequence[DriftedResource], next_at: datetime | None
-) -> list[UnknownState]:
-    """The resources whose state could not be observed, by reason. next_at: when a policy observes
-    the stack next; None: only on request."""
-    by_reason: dict[str, list[DriftedResource]] = {}
-    for one in resources:
+def explain_unknown(drift: StackDrift) -> list[UnknownState]:
+    """The resources whose state could not be observed, by reason and by when they are observed
+    next."""
+    groups: dict[tuple[str, str], list[DriftedResource]] = {}
+    times: dict[str, datetime | None] = {}
+    for one in drift.resources:
         if one.state == ObservedState.UNKNOWN:
-            by_reason.setdefault(one.reason, []).append(one)
-    return [_unknown(reason, found, next_at) for reason, found in by_reason.items()]
+            found = drift.find_next(one)
+            then = _describe_next(found, operating=one.operating)
+            times[then] = found.at if found else None
+            groups.setdefault((one.reason, then), []).append(one)
+    return [
+        _unknown(reason, resources, then, times[then])
+        for (reason, then), resources in groups.items()
+    ]
+
+
+def _describe_next(found: NextObservation | None, *, operating: bool) -> str:
+    """operating: an operation on the resource is under way."""
+    if operating:
+        return "The next observation is after the operation that is under way"
+    if found is None:
+        return "No other is scheduled"
+    if found.at is None:
+        return "An observation runs or starts soon"
+    if found.paused:
+        return f"The next observation is not before {rfc3339(found.at)}"
+    return f"The next observation is at {rfc3339(found.at)}"
 
 
 def _unknown(
-    reason: str, resources: Sequence[DriftedResource], next_at: datetime | None
+    reason: str, resources: Sequence[DriftedResource], then: str, next_at: datetime | None
 ) -> UnknownState:
     paths = sorted(path_in(one.path, one.name) for one in resources)
     since = rfc3339(min(one.since for one in resources))
-    why = f": {reason}" if reason else ""
-    then = f"The next observation is at {rfc3339(next_at)}" if next_at else "No other is scheduled"
+    why = f": {reason.rstrip('.')}" if reason else ""
     what = f"The state of {_join_names(paths)} could not be observed since {since}{why}"
     return {
         "resources": paths,

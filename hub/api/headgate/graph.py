@@ -115,7 +115,9 @@ async def show_why(request: web.Request) -> web.Response:
         "status": f"{stack.action}_{stack.status}",
         "reason": stack.reason,
     }
-    drift = await context.engine.observations.drift(project_of(request), stack.id)
+    deleted = stack.deleted_at is not None
+    observations = context.engine.observations
+    drift = await observations.drift(project_of(request), stack.id, deleted=deleted)
     return json_response(
         responses.Explanation(
             stack=progress,
@@ -128,7 +130,7 @@ async def show_why(request: web.Request) -> web.Response:
                 {(one.hook.stack_id, one.hook.resource_name) for one in drifted},
                 datetime.now(UTC),
             ),
-            unknown=explain_unknown(drift.resources, drift.status.next_at),
+            unknown=explain_unknown(drift),
             paused=explain_paused(drift.paused),
         )
     )

@@ -8,10 +8,11 @@ from uuid import UUID
 
 import pytest
 
+from engine.types.observation import Observation
 from engine.types.registry import TypeRegistry
 from engine.work.observer.observer import Observer
 from tests.support.changes import thing
-from tests.support.program import Json, Program, program
+from tests.support.program import Json, Program, eventually, program
 from tests.support.scripted_type import Thing, World
 
 REPAIR: Json = {"observe": {"every": "10m"}, "on_drift": "repair"}
@@ -154,3 +155,102 @@ async def test_the_quota_of_repairs_holds_for_concurrent_ones(run: Program, worl
         *(run.engine.repairs.start("small", one, ["a"], 5) for one in map(UUID, stacks))
     )
     assert (await used(small))["repairs_per_day"] == (1, 1)
+
+
+async def why(run: Program) -> Any:
+    return await run.stack_request("GET", "s", "/why")
+
+
+async def test_an_unknown_resource_is_not_observed_before_the_quota_ends(
+    run: Program, world: World
+) -> None:
+    await create(run, "s", "a", "b")
+    world.observed["a"] = Observation.unknown("it is slow", "it is slow")
+    for _ in range(2):
+        await observe(run, world)
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() + interval '1s'"
+    )
+    found = await why(run)
+    (paused,), (unknown,) = found["paused"], found["unknown"]
+    assert unknown["next_observation_at"] == paused["until"]
+    assert f"The next observation is not before {paused['until']}." in unknown["sentence"]
+    assert (await drift_of(run, "s"))["next_observation_at"] == paused["until"]
+
+
+async def test_a_policy_that_has_ended_schedules_and_pauses_nothing(
+    run: Program, world: World
+) -> None:
+    await create(run, "s", "a", "b")
+    world.observed["a"] = Observation.unknown("it is slow", "it is slow")
+    for _ in range(2):
+        await observe(run, world)
+    # The schedule still has the time of the policy.
+    await run.update("s", environment={"convergence": {"observe": "never"}})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    next_at = "select next_at from observation_schedule"
+    assert await run.database.pool.fetchval(next_at) is not None
+    found = await why(run)
+    assert found["paused"] == [] and "No other is scheduled." in found["unknown"][0]["sentence"]
+    drift = await drift_of(run, "s")
+    assert (drift["next_observation_at"], drift["paused"]) == (None, [])
+
+
+LEAVE_OUT = """
+update observation_schedule
+   set deferred = array(select id from resource), next_at = now() - interval '1s',
+       deferred_reason = 'the budget of requests is used up'
+"""
+
+
+async def test_resources_that_wait_for_another_reason_do_not_show_the_earlier_one(
+    run: Program, world: World
+) -> None:
+    await create(run, "s", "a", "b")
+    await observe(run, world)
+    pool = run.database.pool
+    # What is due waits for nothing, and what is requested has no time in 1970.
+    await pool.execute(LEAVE_OUT)
+    assert (await drift_of(run, "s"))["paused"] == []
+    await run.act("s", "observe")
+    assert (await drift_of(run, "s"))["paused"] == []
+    # A value of the stack cannot be decrypted: it is tried again in a minute.
+    await pool.execute(LEAVE_OUT + ", requested_at = now() - interval '1h'")
+    sealed = """'{"$sealed:v2:0000000000000000": "AAAA"}'"""
+    await pool.execute(f"update resource set properties = {sealed} where name = 'a'")
+    await observe(run, world)
+    (paused,) = (await drift_of(run, "s"))["paused"]
+    assert "cannot be decrypted: no key with the id 0000000000000000" in paused["reason"]
+    assert "budget" not in paused["sentence"] and paused["resources"] == 2
+    assert (await why(run))["paused"] == [paused]
+
+
+async def test_what_the_quota_has_delayed_does_not_name_a_budget_when_the_quota_is_raised(
+    run: Program, world: World
+) -> None:
+    await create(run, "s", "a", "b", "c")
+    await observe(run, world)
+    await run.database.pool.execute(LEAVE_OUT)
+    await observe(run, world)
+    await run.database.pool.execute("delete from observer_usage")
+    (paused,) = (await drift_of(run, "s"))["paused"]
+    assert paused["reason"] == "the project has used up its quota of observations"
+
+
+async def test_a_deleted_stack_is_not_observed(run: Program, world: World) -> None:
+    await create(run, "s", "a", "b")
+    for _ in range(2):
+        await observe(run, world)
+    stack_id = (await run.stack("s"))["id"]
+    assert (await drift_of(run, "s"))["paused"] != []
+    await run.stack_request("DELETE", "s")
+
+    async def deleted() -> bool:
+        return (await run.call("GET", "/stacks/s"))[0] == 404
+
+    await eventually(deleted)
+    status, found = await run.call("GET", f"/stacks/s/{stack_id}/why")
+    assert status == 200, found
+    assert (found["paused"], found["unknown"], found["unrepaired"]) == ([], [], [])
+    status, drift = await run.call("GET", f"/stacks/s/{stack_id}/drift")
+    assert (drift["next_observation_at"], drift["paused"], drift["resources"]) == (None, [], [])

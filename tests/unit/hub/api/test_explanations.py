@@ -87,6 +87,8 @@ def differing(name: str, state: str = "changed", unrepaired: str | None = None) 
          "its convergence policy tolerates drift for 2h"),
         ({"on_drift": OnDrift.HOLD}, "CREATE_COMPLETE",
          "its hook is answered, or opens after the next observation"),
+        ({"on_drift": OnDrift.HOLD}, "UPDATE_IN_PROGRESS",
+         "no hook about drift opens during a change of the stack"),
         ({"on_drift": OnDrift.REPAIR}, "UPDATE_FAILED", "the status of the stack is UPDATE_FAILED"),
         ({"on_drift": OnDrift.REPAIR}, "UPDATE_COMPLETE", "a repair has not started yet"),
     ],
