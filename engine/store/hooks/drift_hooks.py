@@ -17,11 +17,9 @@ from engine.store.observer.drift_rows import IS_EXTERNAL
 from engine.store.observer.observations import DRIFT_DIGEST
 from engine.words import Decision, HookState, Json, ObservedState
 
-#: The digest of the drift of a drift hook `d`; null: a process of an earlier release opened it.
-ASKED_DIGEST = "(case when d.digested_hook = d.hook_id then d.drift_digest end)"
 #: Whether an observation `b` of a state that differs says what a drift hook `d` asks about.
 IS_ASKED = f"""((b.state, b.differences) = (d.state, d.differences)
-        and not {digests_differ_in_sql(DRIFT_DIGEST, ASKED_DIGEST)})"""
+        and not {digests_differ_in_sql(DRIFT_DIGEST, "d.drift_digest")})"""
 #: The resources of stacks with drift that lasts, or about which a hook was opened. $1, $2, $3:
 #: stacks, how long drift must last, and whether a policy holds it; others have no such drift.
 #: current: the observation is of the recorded state. lasting: null: no observation differs.
@@ -45,7 +43,7 @@ select o.stack_id, o.resource_id, r.name, r.type, r.physical_id, r.action, r.sta
        r.updated_at = b.recorded_at as current,
        b.since <= clock_timestamp() - o.tolerate as lasting,
        d.hook_id, d.state as asked_state, d.differences as asked_differences,
-       {ASKED_DIGEST} as asked_digest, d.recorded_at as asked_recorded_at, d.decision,
+       d.drift_digest as asked_digest, d.recorded_at as asked_recorded_at, d.decision,
        d.ignored_until, h.state as hook_state, clock_timestamp() as now
   from one o
   left join lateral (select * from observation
@@ -84,12 +82,12 @@ with opened as (
            recorded_at timestamptz)
 ), recorded as (
     insert into drift_hook (stack_id, resource_id, hook_id, state, differences, drift_digest,
-                            digested_hook, recorded_at)
-    select $1, resource_id, id, found, differences, drift_digest, id, recorded_at from opened
+                            recorded_at)
+    select $1, resource_id, id, found, differences, drift_digest, recorded_at from opened
     on conflict (stack_id, resource_id) do update
        set hook_id = excluded.hook_id, state = excluded.state, differences = excluded.differences,
-           drift_digest = excluded.drift_digest, digested_hook = excluded.digested_hook,
-           recorded_at = excluded.recorded_at, decision = null, ignored_until = null,
+           drift_digest = excluded.drift_digest, recorded_at = excluded.recorded_at,
+           decision = null, ignored_until = null,
            decided_by = '', decided_by_id = ''
 ), inserted as (
     insert into hook (stack_id, id, project, traversal, node, resource_name, path, point, mode,
@@ -127,7 +125,7 @@ select record_events(array_agg(
 """
 #: $1: a stack. $2, $3: hooks, and the digests of their drift.
 RECORD_DIGESTS = """
-update drift_hook d set drift_digest = k.digest, digested_hook = d.hook_id
+update drift_hook d set drift_digest = k.digest
   from unnest($2::uuid[], $3::text[]) k (hook_id, digest)
  where d.stack_id = $1 and d.hook_id = k.hook_id
 """

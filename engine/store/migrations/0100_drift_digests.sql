@@ -11,6 +11,5 @@ alter table observation
 comment on column observation.reported is
     'the last event: {name, type, physical_id, state, differences, digest: drift_digest, unrepaired: why}; null: none';
 alter table drift_hook
-    add column drift_digest text,                -- as in observation
-    add column digested_hook uuid;               -- hook_id when drift_digest was written; another one: a process of an
-                                                 -- earlier release has opened the hook, and drift_digest is out of date
+    add column drift_digest text;                -- as in observation; null: a process of an earlier release has opened the
+                                                 -- hook

@@ -210,6 +210,28 @@ async def test_an_approved_repair_is_of_the_hidden_drift_that_was_asked(
     assert all(found[name] != value for name, value in case.other.items())
 
 
+async def test_no_repair_of_other_hidden_drift_starts_before_it_is_asked_about(
+    run: Program, things: Things, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a failure between the observation and its hook."""
+    found = await created(run, things, case, HOLD)
+    found.update(case.wrong)
+    await observe(run)
+    (first,) = await hooks(run)
+    assert (await run.signal(first, "repair"))[0] == 200
+
+    async def none_due(self: DriftHooks, policies: Mapping[UUID, Any]) -> list[UUID]:
+        return []
+
+    monkeypatch.setattr(DriftHooks, "read_due", none_due)
+    found.update(case.other)
+    await observe(run)
+    assert len((await run.stack_request("GET", "s", "/versions"))["traversals"]) == 1
+    found.update(case.wrong)
+    await observe(run)
+    assert len((await run.stack_request("GET", "s", "/versions"))["traversals"]) == 2
+
+
 async def test_hidden_drift_is_reported_once_and_again_when_it_changes(
     run: Program, things: Things, case: Case
 ) -> None:
@@ -391,7 +413,7 @@ async def test_a_process_of_the_previous_release_beside_this_one_causes_no_secon
     found.update(case.wrong)
     await observe(run)
     (first,) = await hooks(run)
-    # The other process opens a hook about what it sees, and leaves the digests of the first one.
+    # The other process opens a hook about what it sees, and leaves the digest of what it replaces.
     found.update(case.other, v=5)
     await earlier.observe()
     (second,) = await hooks(run)
