@@ -231,6 +231,23 @@ class DriftedResource(TypedDict):
     last_known: LastKnownDrift | None
 
 
+class NestedDrift(TypedDict):
+    """A resource in whose nested stack resources differ (`degraded`), or none differs and the state
+    of some is not known (`unknown`). The state follows from these resources: only they are
+    repaired. `reason` names them. `since`: of the oldest drift."""
+
+    resource_name: str
+    resource_type: str
+    physical_resource_id: str | None
+    stack_id: str
+    stack_name: str
+    path: str
+    state: Literal["degraded", "unknown"]
+    reason: str
+    since: str
+    observed_at: str
+
+
 class AdoptedValueOfResource(TypedDict):
     """`resource_path`: from the root stack."""
 
@@ -267,7 +284,8 @@ class Converge(TypedDict):
 
 
 class Drift(TypedDict):
-    """`converge`: null if the last change of the stack was none with several rounds."""
+    """`nested`: the resources that own the nested stacks of `resources`. `converge`: null if the
+    last change of the stack was none with several rounds."""
 
     observed_at: str | None
     observing: bool
@@ -276,6 +294,7 @@ class Drift(TypedDict):
     policy: ConvergencePolicy | None
     next_observation_at: str | None
     resources: list[DriftedResource]
+    nested: list[NestedDrift]
     adopted: list[AdoptedValueOfResource]
     paused: list[PausedObservation]
     converge: Converge | None

@@ -125,7 +125,11 @@ MAX_LISTED = 5
 def describe_resources(found: Sequence[tuple[str, str]], what: tuple[str, str]) -> str:
     """``2 resources still differ: a (changed), b (missing)``. found: (path, state). what: for one
     resource, and for several."""
-    listed = ", ".join(f"{path} ({state})" for path, state in found[:MAX_LISTED])
-    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
     count = f"1 resource {what[0]}" if len(found) == 1 else f"{len(found)} resources {what[1]}"
-    return f"{count}: {listed}{more}"
+    return f"{count}: {list_resources(found)}"
+
+
+def list_resources(found: Sequence[tuple[str, str]]) -> str:
+    """``a (changed), b (missing) and 3 more``. found: as in `describe_resources`."""
+    listed = ", ".join(f"{path} ({state})" for path, state in found[:MAX_LISTED])
+    return listed + (f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else "")

@@ -289,11 +289,21 @@ class DryRun:
         rows = [_mark_row(row, target.marks) for row in rows]
         overrides = await overrides_of(conn, desired) if existing else {}
         possible = self._traversals.planner.possible_nodes(desired, target.project)
+        found = await read_nested_stacks(conn, desired.stack_id) if existing else {}
+        gone = {
+            row.name
+            for row in rows
+            if row.replaced_by is None
+            and row.physical_id is not None
+            and row.physical_id not in found
+            and registry.has_nested_stack(row.type)
+            and (wanted := definition.resources.get(row.name)) is not None
+            and wanted.external_id is None
+        }
         previewer = PlanPreviewer(
-            registry, planned, definition, restricted, existing, rows, overrides, possible
+            registry, planned, definition, restricted, existing, rows, overrides, possible, gone
         )
         shown = previewer.walk()
-        found = await read_nested_stacks(conn, desired.stack_id) if existing else {}
         nested: dict[str, Preview] = {}
         replaced: dict[str, Preview] = {}
         parsed = None
@@ -585,7 +595,7 @@ def _mark_row(row: PlannedRecord, marks: DriftMarks) -> PlannedRecord:
 def _mark_member(row: MemberRecord, stack_id: UUID, marks: DriftMarks) -> MemberRecord:
     if (action := marks.by_name.get((stack_id, row.name))) is None:
         return row
-    return replace(row, action=action, status=Status.FAILED)
+    return replace(row, action=action, status=Status.FAILED, marked=True)
 
 
 async def _read_child(

@@ -18,6 +18,7 @@ from engine.store.database import Database
 from engine.store.observer import converge_requests, drift_rows, observation_schedule
 from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
+from engine.store.observer.nested_states import DriftedOwner, read_drifted_owners
 from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
 from engine.store.observer.provider_endpoints import PausedObservation, read_paused
 from engine.store.projects.usage import until_tomorrow
@@ -54,11 +55,13 @@ async def read_repairs(
 @dataclass(frozen=True, slots=True)
 class StackDrift:
     """The resources of a stack and its nested stacks that differ from their recorded state, the
-    observed values that answers have adopted, and the observations that wait. converge: the last
-    change of the stack, if that is one with several rounds."""
+    observed values that answers have adopted, and the observations that wait. nested: the resources
+    in whose nested stacks these are. converge: the last change of the stack, if that is one with
+    several rounds."""
 
     status: ObservationStatus
     resources: list[DriftedResource]
+    nested: list[DriftedOwner]
     policy: ConvergencePolicy | None
     adopted: list[AdoptedValue]
     paused: list[PausedObservation]
@@ -126,11 +129,12 @@ class Observations:
             converge = await converge_requests.read_status(conn, stack_id)
             if deleted:
                 ended = replace(status, due=False, requested=False, next_at=None, starting=False)
-                return StackDrift(ended, [], None, adopted, [], converge)
+                return StackDrift(ended, [], [], None, adopted, [], converge)
             drifted = await drift_rows.read_drift(conn, stack_id)
+            nested = await read_drifted_owners(conn, stack_id, drifted)
             quota = await self._read_quota(conn, project, status)
             paused = find_pauses(status, policy, await read_paused(conn, stack_id), quota)
-            return StackDrift(status, drifted, policy, adopted, paused, converge)
+            return StackDrift(status, drifted, nested, policy, adopted, paused, converge)
 
     async def _read_quota(
         self, conn: Connection, project: str, status: ObservationStatus

@@ -4,7 +4,7 @@ engine/service/dry_run.py previews a request, with the plans of nested stacks;
 engine/plan/expected_changes.py has the rules.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -191,7 +191,8 @@ class PlanPreviewer:
     """Processes the nodes of a plan in topological order and derives the operation of each.
 
     overrides: adopted values by resource name. possible: nodes of the resources whose condition is
-    not known yet. values: the expected properties by resource name, UNKNOWN for unknown ones.
+    not known yet. gone: names of resources whose nested stack does not exist any more: an update
+    creates another one. values: the expected properties by resource name, UNKNOWN for unknown ones.
     secret: the names of the secret properties by resource name. leftovers: see `Preview`. deleted:
     the names of resources whose current physical resource the change deletes. All are complete
     after `walk`.
@@ -207,8 +208,10 @@ class PlanPreviewer:
         rows: Sequence[PlannedRecord],
         overrides: Mapping[str, Sequence[Override]],
         possible: Sequence[PlannedNode] = (),
+        gone: Collection[str] = (),
     ) -> None:
         self._registry = registry
+        self._gone = gone
         self._plan = planned
         self._definition = definition
         self._restricted = restricted
@@ -460,9 +463,10 @@ class PlanPreviewer:
             if expected.change.operation is not Operation.REPLACE:
                 properties = self.values[node.name] = kept
         before = self._known.get(node.name, KnownValues())
+        is_new = node.name in self._gone and expected.change.operation is not None
         self._known[node.name] = (
             KnownValues()
-            if wanted.is_data and moved
+            if (wanted.is_data and moved) or is_new
             else known_after(
                 before, Operation.REPLACE if expected.may_replace else expected.change.operation
             )

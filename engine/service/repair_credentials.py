@@ -5,15 +5,22 @@ the repair only. So it acts with the credential that the owner of the project ha
 repairs. A repair that needs one and has none does not start.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 from uuid import UUID
 
 from engine.errors import NotFound
+from engine.hot.environment.registry import is_template_file
 from engine.plan.graph import downstream
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.observer import observations
-from engine.store.observer.repair_scope import ResourceInScope, read_root, read_scope
+from engine.store.observer.repair_scope import (
+    ResourceInScope,
+    read_lost_types,
+    read_root,
+    read_scope,
+)
 from engine.types.registry import TypeRegistry
 from engine.words import StackId
 from engine.work.observer.batch_observer import PAGE, PAGE_BYTES
@@ -57,11 +64,10 @@ class RepairCredentials:
         start = [one.id for one in root if one.name in names]
         reached = downstream({one.id: one.requires for one in root}, start)
         chosen = {one.name for one in root if one.id in reached}
-        found = [
-            (one.stack_id, one.id)
-            for one in await read_scope(conn, stack_id, chosen)
-            if self._uses_credential(one)
-        ]
+        scope = await read_scope(conn, stack_id, chosen)
+        if await self._creates_in_cloud(conn, scope):
+            return True
+        found = [(one.stack_id, one.id) for one in scope if self._uses_credential(one.type)]
         while found:
             page = await observations.read_some(conn, found, project, PAGE, PAGE_BYTES)
             for one in page.resources:
@@ -72,10 +78,25 @@ class RepairCredentials:
             found = [one for one in found if last is not None and one > last]
         return False
 
-    def _uses_credential(self, one: ResourceInScope) -> bool:
-        """False for a resource with a nested stack: the resources of that are read, too."""
+    async def _creates_in_cloud(self, conn: Connection, scope: Sequence[ResourceInScope]) -> bool:
+        """Whether a nested stack that does not exist any more has resources that act in a cloud.
+        The repair creates them again. They have no rows, so their templates are read; a type that
+        is not known, or only by the name that an environment maps, counts as one of a cloud."""
+        owners = [one for one in scope if self._registry.has_nested_stack(one.type)]
+        if not owners:
+            return False
+        known = self._registry.schemas()
+        return any(
+            type_ is None
+            or not (is_template_file(type_) or type_ in known)
+            or self._uses_credential(type_)
+            for type_ in await read_lost_types(conn, owners)
+        )
+
+    def _uses_credential(self, name: str) -> bool:
+        """False for a type with a nested stack: the resources of that are read, too."""
         try:
-            type_ = self._registry.get(one.type)
+            type_ = self._registry.get(name)
         except NotFound:  # the plug-in of an earlier process
             return False
         return type_.uses_credential and not type_.has_nested_stack

@@ -25,6 +25,7 @@ from engine.types.completion import Completions
 from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.types.group_size import SizeAdjustment
 from engine.types.live_object import LiveObject, UnreadableCode, UnreadableObject
+from engine.types.nested_observation import NestedStackState, observe_nested_stack
 from engine.types.observation import PRESENT, Observation
 from engine.types.observed_list import ObservedList
 from engine.types.operation_outcomes import (
@@ -79,7 +80,8 @@ class Member:
     status: of its action. created_at: when it was first planned. secret_attributes: the names of
     its secret attributes, "" for its reference and "*" for all attributes. up_to_date: False: the
     last step ended before it had applied the definition in `Child.template`. under_way: an
-    operation on the member has not ended.
+    operation on the member has not ended. marked: it has failed only because a converge repairs it
+    (`engine.plan.drift.DriftMarks`).
     """
 
     name: str
@@ -93,6 +95,7 @@ class Member:
     secret_attributes: Sequence[str] = ()
     up_to_date: bool = True
     under_way: bool = False
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,6 +413,17 @@ class ResourceType(ABC):
             checked = await outcome if isawaitable(outcome) else outcome
             found[call.resource_id] = observe_outcome(checked)
         return found
+
+    def observe_nested(
+        self, properties: Mapping[str, Json], found: NestedStackState | None
+    ) -> Observation:
+        """For a type with a nested stack, in place of `observe`: the observed state of a resource.
+        No provider is asked. properties: recorded. found: its nested stack; None: it does not
+        exist.
+
+        What differs inside is drift of the resources inside, and no part of the result.
+        """
+        return observe_nested_stack(found)
 
     async def read_live(self, call: Call, imported: Collection[str]) -> LiveObject:
         """Read the physical resource ``call.physical_id`` for a template that imports it, without a

@@ -39,6 +39,9 @@ IS_DRIFT = "(b.state <> 'unknown' or b.known_state is not null and b.known_until
 #: The digest of the differences of an observation `b`; null: a process of an earlier release has
 #: written the row since.
 DRIFT_DIGEST = "(case when b.digested_at = b.observed_at then b.drift_digest end)"
+#: Whether a resource `c` can be observed now.
+IS_UNDISTURBED = f"""{_IS_OBSERVED}
+            and not exists (select from {_OPERATIONS})"""
 #: Of an observation `b` that is unknown: the drift that was known before; null: there was none.
 LAST_KNOWN = f"""
        case when b.state = 'unknown' and {IS_DRIFT}
@@ -62,8 +65,7 @@ with page as materialized (
      cross join lateral (
          select c.stack_id, c.id, c.bytes from resource c
           where c.stack_id = w.stack_id and c.id {{compared}} w.id
-            and {_IS_OBSERVED}
-            and not exists (select from {_OPERATIONS})
+            and {IS_UNDISTURBED}
           order by c.id limit $3 + 1 offset 0) r
      order by r.stack_id, r.id limit $3 + 1
 ), fitting as (

@@ -87,7 +87,8 @@ with under_way as materialized (
 )
 select r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.attributes, r.created_at,
        r.secret_attributes, s.project, r.id in (select resource_id from under_way) as under_way,
-       r.id not in (select resource_id from unapplied) as up_to_date
+       r.id not in (select resource_id from unapplied) as up_to_date,
+       r.marked_at is not null as marked
   from resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.replaced_by is null order by r.created_at, r.name
 """
@@ -159,6 +160,7 @@ class MemberRecord:
     secret_attributes: list[str] | None
     up_to_date: bool
     under_way: bool
+    marked: bool
 
 
 async def rename_nested_paths(conn: Connection, stack_id: UUID, resource_id: UUID, to: str) -> None:

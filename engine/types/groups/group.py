@@ -20,7 +20,9 @@ from engine.types.contract import (
     run_nested,
 )
 from engine.types.groups.member_template import FAILED
+from engine.types.nested_observation import AllowedSize, NestedStackState, observe_nested_stack
 from engine.types.nested_state import adopt_nested, snapshot_nested
+from engine.types.observation import Observation
 from engine.types.placement import Placer
 from engine.words import Json, Operation
 
@@ -76,6 +78,15 @@ class Group(ResourceType):
     @abstractmethod
     def preview_members(self, call: Call) -> ReconcileNested | None:
         """As `preview_nested`, if only parts of `body_properties` are unknown."""
+
+    @abstractmethod
+    def allowed_size(self, properties: Mapping[str, Json]) -> AllowedSize | None:
+        """How many members a group with these recorded properties may have; None: any number."""
+
+    def observe_nested(
+        self, properties: Mapping[str, Json], found: NestedStackState | None
+    ) -> Observation:
+        return observe_nested_stack(found, self.allowed_size(properties))
 
     def preview_nested(self, call: Call) -> ReconcileNested | None:
         others = [one for name, one in call.properties.items() if name not in self.body_properties]
@@ -134,6 +145,11 @@ def member_attributes(
     known = ((one.name, one.reference, one.attributes) for one in members)
     secret = {one.name: one.secret_attributes for one in members}
     return members_entry(known, aggregations, of_each=of_each, by_index=by_index, secret=secret)
+
+
+def exact_size(size: int | None) -> AllowedSize | None:
+    """size: None: not known."""
+    return None if size is None else AllowedSize(size, size)
 
 
 def whole_number(value: Json) -> int | None:

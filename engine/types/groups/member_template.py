@@ -41,6 +41,7 @@ class CurrentMembers:
     healthy: the names of members that have not failed. references: by name. group: the group's own
     records. under_way: the names of members on which a change that has ended early still operates.
     creating: the definitions of members that such a change is creating; they are in no other field.
+    repaired: the names of members that have failed only because a converge repairs them.
     """
 
     bodies: Mapping[str, Body] = field(default_factory=dict)
@@ -49,6 +50,12 @@ class CurrentMembers:
     group: Mapping[str, Json] = field(default_factory=dict)
     under_way: frozenset[str] = frozenset()
     creating: Mapping[str, Body] = field(default_factory=dict)
+    repaired: frozenset[str] = frozenset()
+
+    @property
+    def size(self) -> int:
+        """The size of the group: without members that have failed, and have to be replaced."""
+        return sum(name in self.healthy or name in self.repaired for name in self.bodies)
 
     def previous_bodies(self, names: Iterable[str]) -> Mapping[str, Body]:
         """The definitions of members before a step."""
@@ -145,6 +152,7 @@ def current_members(child: Child | None) -> CurrentMembers:
         child.parameters.get(GROUP) or {},
         frozenset(one.name for one in ordered if one.under_way),
         {one.name: body(one) for one in members if one.action == "INIT" and one.under_way},
+        frozenset(one.name for one in ordered if one.status == FAILED and one.marked),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from engine.hot.expressions.member_attributes import Aggregation
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Child, Outcome, ReconcileNested
-from engine.types.groups.group import Group, member_attributes
+from engine.types.groups.group import Group, exact_size, member_attributes
 from engine.types.groups.group_steps import GroupStep, Progress, preview_members, run_steps
 from engine.types.groups.member_changes import by_index, change_all
 from engine.types.groups.member_template import (
@@ -14,6 +14,7 @@ from engine.types.groups.member_template import (
     sample,
     split_member_place,
 )
+from engine.types.nested_observation import AllowedSize
 from engine.words import Json
 
 AGGREGATIONS: Mapping[str, Aggregation] = {
@@ -62,6 +63,9 @@ class ResourceChain(Group):
 
     def preview_members(self, call: Call) -> ReconcileNested | None:
         return preview_members(call, _ChainPlan(call), len(call.properties["resources"]))
+
+    def allowed_size(self, properties: Mapping[str, Json]) -> AllowedSize | None:
+        return exact_size(len(properties.get("resources") or []))
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}

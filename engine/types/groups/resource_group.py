@@ -17,6 +17,7 @@ from engine.types.groups.group import (
     Group,
     Policy,
     batch_properties,
+    exact_size,
     member_attributes,
     policy_of,
     whole_number,
@@ -31,6 +32,7 @@ from engine.types.groups.member_template import (
     sample,
 )
 from engine.types.groups.step_plans import REMOVED, IndexedPlan
+from engine.types.nested_observation import AllowedSize
 from engine.words import Json, Point
 
 AGGREGATIONS: Mapping[str, Aggregation] = {
@@ -130,6 +132,9 @@ class ResourceGroup(Group):
             return None
         plan = _plan(call, None, creates=False)
         return preview_members(call, plan, call.properties["count"])
+
+    def allowed_size(self, properties: Mapping[str, Json]) -> AllowedSize | None:
+        return exact_size(whole_number(properties.get("count")))
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}

@@ -13,6 +13,7 @@ from engine.types.groups.group_steps import preview_members, run_steps, with_pla
 from engine.types.groups.member_changes import BodyOf, fresh_names, placeholder_names
 from engine.types.groups.member_template import Body, CurrentMembers, current_members
 from engine.types.groups.step_plans import AgedPlan
+from engine.types.nested_observation import AllowedSize
 from engine.words import Json
 
 #: In a group's data: the end of the cooldown, and the cause of the current size.
@@ -89,8 +90,12 @@ class ScalingGroup(Group):
         adjusted = (call.adjusted or {}).get("size")
         wanted = self.wanted_size(call.properties) if adjusted is None else adjusted
         if wanted is None:
-            wanted = len(current.healthy) if call.child is not None else min_size
+            wanted = current.size if call.child is not None else min_size
         return max(min_size, min(max_size, wanted))
+
+    def allowed_size(self, properties: Mapping[str, Json]) -> AllowedSize | None:
+        """Scaling policies change the size within these bounds."""
+        return AllowedSize(*self.bounds(properties)) if properties else None
 
     def _record_size(self, call: Call, child: Child) -> Done:
         adjusted = call.adjusted or {}

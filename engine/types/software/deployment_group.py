@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema, updatable
 from engine.types.contract import Call, Child, Outcome, ReconcileNested
-from engine.types.groups.group import Group, Policy, batch_properties, member_attributes, policy_of
+from engine.types.groups.group import (
+    Group,
+    Policy,
+    batch_properties,
+    exact_size,
+    member_attributes,
+    policy_of,
+)
 from engine.types.groups.group_steps import (
     GroupStep,
     MemberChange,
@@ -17,6 +24,7 @@ from engine.types.groups.group_steps import (
 from engine.types.groups.member_changes import change_all
 from engine.types.groups.member_template import Body, CurrentMembers, sample, split_member_place
 from engine.types.groups.step_plans import BATCH, MEMBERS
+from engine.types.nested_observation import AllowedSize
 from engine.types.software.agent_protocol import STATUS_CODE, STDERR, STDOUT
 from engine.types.software.schema import PROPERTIES, STRUCTURED, check_transport
 from engine.words import Json, Point
@@ -87,6 +95,9 @@ class DeploymentGroup(Group):
             return None
         bodies = deployments(call.properties, self._members)
         return preview_members(call, _Plan(bodies, None, "", call.has_secrets), len(bodies))
+
+    def allowed_size(self, properties: Mapping[str, Json]) -> AllowedSize | None:
+        return exact_size(_size(properties))
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         """Each attribute of the members is an attribute of the group: a map by member name."""

@@ -36,6 +36,7 @@ from engine.words import ResourceId
 from engine.work.observer.call_groups import CallGroup, FoundObjects, GroupKey
 from engine.work.observer.drift_reactions import DriftReactions
 from engine.work.observer.list_reader import ListReader
+from engine.work.observer.nested_observer import NO_ENDPOINT, NestedObserver
 from engine.work.observer.observed_rows import observed_resource
 from engine.work.observer.provider_calls import ProviderCalls
 from engine.work.observer.stack_observation import StackObservation
@@ -112,6 +113,7 @@ class BatchObserver:
         policies: PolicyRules,
         calls: ProviderCalls,
         lists: ListReader,
+        nested: NestedObserver,
         reactions: DriftReactions,
         *,
         guard: Guard,
@@ -127,6 +129,7 @@ class BatchObserver:
         self._policies = policies
         self._calls = calls
         self._lists = lists
+        self._nested = nested
         self._reactions = reactions
         self._guard = guard
         self._metrics = metrics
@@ -142,10 +145,12 @@ class BatchObserver:
         batch = await self._begin(claimed)
         while batch.unread:
             page = await self._read_page(batch, claimed[0])
-            groups = await self._group(batch, page.resources)
+            owners, others = self._nested.split(page.resources)
+            inside = await self._observe_nested(batch, owners)
+            groups = await self._group(batch, others)
             if page.last is not None or batch.listed:
                 groups = [one for one in groups if not self._leave_listed(batch, one)]
-            await self._call(batch, groups)
+            await self._call(batch, groups, inside)
             if batch.listed and (not batch.unread or batch.count_listed() >= LISTED):
                 await self._observe_lists(batch)
 
@@ -258,9 +263,43 @@ class BatchObserver:
             self._guard.report(error, stack_id=str(stack_id))
             await self._release([batch.remove(stack_id).stack], RETRY, str(error).rstrip("."))
 
-    async def _call(self, batch: ObservedBatch, groups: Sequence[CallGroup]) -> None:
-        """Observe the resources of groups by a call for each."""
+    async def _observe_nested(
+        self, batch: ObservedBatch, owners: Sequence[RecordedResource]
+    ) -> list[ObservedResource]:
+        """Observe resources that own nested stacks: without a request, so without a budget."""
+        if not owners:
+            return []
+        async with self._database.connection() as conn:
+            found = await self._nested.observe(conn, owners)
         observed: list[ObservedResource] = []
+        for one in owners:
+            progress = batch.stacks[one.stack_id]
+            if one.id not in found:
+                progress.pass_over(one.id)
+                continue
+            observation = found[one.id]
+            if observation is None:
+                progress.not_observable += 1
+                continue
+            progress.observable += 1
+            progress.nested += 1
+            self._metrics.record_observation(observation.state)
+            schema = self._nested.schema_of(one)
+            found_by = progress.found_by
+            observed.append(
+                observed_resource(one, observation, schema, NO_ENDPOINT, found_by, polled=True)
+            )
+        return observed
+
+    async def _call(
+        self,
+        batch: ObservedBatch,
+        groups: Sequence[CallGroup],
+        inside: Sequence[ObservedResource] = (),
+    ) -> None:
+        """Observe the resources of groups by a call for each. inside: resources that own nested
+        stacks, which are written with them."""
+        observed = [*inside]
         for answer in await self._calls.call(batch.stacks, groups):
             was_polled = answer.group.requests > 0
             for one in answer.group.resources:

@@ -28,9 +28,11 @@ from engine.work.observer.drift_reactions import ApprovedRepairStart, DriftReact
 from engine.work.observer.hook_watch import EVERY as WATCH_EVERY
 from engine.work.observer.hook_watch import HookWatch
 from engine.work.observer.list_reader import ListReader
+from engine.work.observer.nested_observer import NestedObserver
 from engine.work.observer.provider_calls import ProviderCalls
 from engine.work.observer.provider_endpoints import ProviderEndpoints
 from engine.work.observer.request_admission import RequestAdmission
+from engine.work.observer.type_faults import TypeFaults
 from engine.work.worker_metrics import WorkerMetrics
 
 #: Batches that are observed at the same time, of all projects and of one.
@@ -94,6 +96,7 @@ class Observer:
             policies,
             calls,
             ListReader(admission, self._guard, page_timeout),
+            NestedObserver(registry, TypeFaults(self._guard)),
             reactions,
             guard=self._guard,
             metrics=metrics,

@@ -28,7 +28,8 @@ class StackObservation:
     stacks of a batch, so that those with the same interval stay together. after: the last resource
     so far. retry: until the next attempt, if an endpoint has failed. deferred: resources that the
     budget of requests leaves out; budget: until there is more; shortage: why. polled: a provider
-    was asked. changed: resources that have changed since they were read, so that nothing is known.
+    was asked. nested: observable resources that own nested stacks, for which none is. changed:
+    resources that have changed since they were read, so that nothing is known.
     """
 
     stack: ClaimedStack
@@ -37,6 +38,7 @@ class StackObservation:
     after: UUID = observation_schedule.FIRST
     observable: int = 0
     not_observable: int = 0
+    nested: int = 0
     retry: timedelta | None = None
     deferred: list[UUID] = field(default_factory=list)
     budget: timedelta | None = None
@@ -102,8 +104,8 @@ class StackObservation:
 
     @property
     def _has_polled(self) -> bool:
-        """Whether a provider was asked, or no resource of the stack can be observed."""
-        return self.polled or (self.stack.resources is None and self.observable == 0)
+        """Whether a provider was asked, or no resource of the stack needs one."""
+        return self.polled or (self.stack.resources is None and self.observable == self.nested)
 
     @property
     def observed_again(self) -> list[UUID]:

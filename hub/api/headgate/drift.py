@@ -12,6 +12,7 @@ from engine.plan.convergence import ConvergencePolicy
 from engine.service.observations import StackDrift
 from engine.store.observer.converge_requests import ConvergeStatus
 from engine.store.observer.drift_rows import DriftedResource
+from engine.store.observer.nested_states import DriftedOwner
 from engine.store.observer.observations import LastKnownDrift
 from engine.store.resources.overrides import AdoptedValue
 from engine.weekly_window import WeeklyWindow
@@ -48,6 +49,21 @@ def drift_document(one: DriftedResource) -> responses.DriftedResource:
         "unrepaired": one.unrepaired,
         "found_by": FoundBy(one.found_by) if one.found_by else None,
         "last_known": last_known_document(one.last_known),
+    }
+
+
+def nested_document(one: DriftedOwner) -> responses.NestedDrift:
+    return {
+        "resource_name": one.name,
+        "resource_type": one.type,
+        "physical_resource_id": one.physical_id,
+        "stack_id": str(one.stack_id),
+        "stack_name": one.stack_name,
+        "path": path_in(one.path, one.name),
+        "state": one.drift.state,
+        "reason": one.drift.reason,
+        "since": rfc3339(one.drift.since),
+        "observed_at": rfc3339(one.drift.observed_at),
     }
 
 
@@ -126,6 +142,7 @@ async def show(request: web.Request) -> web.Response:
             policy=policy_document(drift.policy, datetime.now(UTC)) if drift.policy else None,
             next_observation_at=rfc3339(next_at) if next_at else None,
             resources=[drift_document(one) for one in drift.resources],
+            nested=[nested_document(one) for one in drift.nested],
             adopted=[_adopted_document(one) for one in drift.adopted],
             paused=explain_paused(drift.paused),
             converge=converge_document(drift.converge) if drift.converge else None,

@@ -186,12 +186,24 @@ def _render(name: str, drift: Mapping[str, Json]) -> "RenderableType":
         "observed_at": tables.past_column("LAST OBSERVED"),
         "found_by": "FOUND BY",
     }
-    rows = [row for one in drift["resources"] for row in rows_of(one)]
+    rows = [row for one in listed_resources(drift) for row in rows_of(one)]
     table = [output.table(rows, columns)] if rows else []
     adopted = [wrapped_text(line) for line in adopted_lines(drift["adopted"])]
     rounds = [wrapped_text(tables.plain(line)) for line in round_lines(drift["converge"])]
     ends = [*(one["sentence"] for one in drift["paused"]), summary(drift, name)]
     return group(*table, *adopted, *rounds, *(wrapped_text(tables.plain(one)) for one in ends))
+
+
+def listed_resources(drift: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """The resources that differ, with those that own their nested stacks, level by level. Pure."""
+    nested = [{**one, "differences": [], "unrepaired": None} for one in drift.get("nested", ())]
+    return sorted([*nested, *drift["resources"]], key=lambda one: _place(one["path"]))
+
+
+def _place(path: str) -> tuple[str, str]:
+    """The path of the stack, and the name of the resource."""
+    stack, _, name = path.rpartition("/")
+    return stack, name
 
 
 def round_lines(converge: Mapping[str, Json] | None) -> list[str]:

@@ -710,7 +710,8 @@ async def test_resources_of_nested_stacks_are_observed_and_repaired(
     del things.objects[gone]
     drift = await observed(run)
     assert len(drift["resources"]) == 1
-    assert drift["observable_resources"] == 3 and drift["resources"][0]["state"] == "missing"
+    assert drift["observable_resources"] == 4 and drift["resources"][0]["state"] == "missing"
+    assert [(one["path"], one["state"]) for one in drift["nested"]] == [("group", "degraded")]
     await run.update("s", converge=True)
     assert await run.until_ended("s") == "UPDATE_COMPLETE", await run.events("s")
     assert len(things.objects) == 3 and states(await observed(run)) == {}

@@ -195,11 +195,9 @@ export class WatchedStack {
 
   async #readDrift() {
     if (this.gone.value) return;
-    const { resources, observing, next_observation_at } = await this.get("/drift");
+    const { resources, nested, observing, next_observation_at } = await this.get("/drift");
     this.rereadDriftAt = nextReading(observing, next_observation_at, now.value);
-    this.drift.value = new Map(
-      resources.map((/** @type {DriftedResource} */ item) => [item.path, item]),
-    );
+    this.drift.value = driftByPath(resources, nested);
   }
 
   #deleter() {
@@ -264,6 +262,17 @@ export class WatchedStack {
 function nextReading(observing, next, now) {
   if (observing) return now + OBSERVATION;
   return next ? Math.max(Date.parse(next) + OBSERVATION, now + MIN_PAUSE) : Infinity;
+}
+
+/**
+ * The resources that differ, and those that own their nested stacks, by path.
+ * @param {DriftedResource[]} resources @param {Omit<DriftedResource, "differences">[]} nested
+ * @returns {ReadonlyMap<string, DriftedResource>}
+ */
+function driftByPath(resources, nested) {
+  const none = { differences: [], unrepaired: null, found_by: null, last_known: null };
+  const owners = nested.map((item) => ({ ...item, ...none }));
+  return new Map([...owners, ...resources].map((item) => [item.path, item]));
 }
 
 /** @param {CloudEvent} event */

@@ -52,7 +52,7 @@ class Case:
         status = ObservationStatus(NOW, due, requested, 1, 0, self.scheduled, self.starting)
         paused = find_pauses(status, self.policy, self.waiting, self.quota)
         resource = replace(UNKNOWN, operating=self.operating)
-        return StackDrift(status, [resource], self.policy, [], paused)
+        return StackDrift(status, [resource], [], self.policy, [], paused)
 
     @property
     def is_observed(self) -> bool:

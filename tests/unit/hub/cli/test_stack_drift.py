@@ -7,7 +7,14 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from hub.cli.commands.stack_drift import _render, adopted_lines, round_lines, rows_of, summary
+from hub.cli.commands.stack_drift import (
+    _render,
+    adopted_lines,
+    listed_resources,
+    round_lines,
+    rows_of,
+    summary,
+)
 from hub.cli.main import app
 from hub.cli.options import wait_seconds
 
@@ -22,7 +29,7 @@ RESOURCE: dict[str, Any] = {
 UNKNOWN = RESOURCE | {"state": "unknown", "differences": []}
 DRIFT: dict[str, Any] = {
     "observing": False, "observed_at": "t", "observable_resources": 3, "unobservable_resources": 1,
-    "policy": None, "next_observation_at": None, "resources": [RESOURCE],
+    "policy": None, "next_observation_at": None, "resources": [RESOURCE], "nested": [],
 }  # fmt: skip
 
 
@@ -47,6 +54,21 @@ def test_what_was_known_before_a_state_became_unknown_follows_it() -> None:
     assert [one["path"] for one in others] == ["$.size", "$.tag"]
     # A server of an earlier release.
     assert len(rows_of({key: one for key, one in RESOURCE.items() if key != "last_known"})) == 2
+
+
+def test_owners_of_nested_stacks_are_rows_before_what_is_inside() -> None:
+    """They do not count as resources that differ."""
+    reason = "1 of 3 members differs: a (changed)"
+    group = {"path": "group", "state": "degraded", "reason": reason, "since": "s",
+             "observed_at": "o"}  # fmt: skip
+    drift = DRIFT | {"nested": [group], "paused": [], "adopted": [], "converge": None}
+    assert [one["path"] for one in listed_resources(drift)] == ["group", "group/a"]
+    (row,) = rows_of(listed_resources(drift)[0])
+    assert (row["resource"], row["state"], row["reason"]) == ("group", "degraded", reason)
+    assert summary(drift, "web").startswith("1 of 3 observed resources differ, at t.")
+    # A server of an earlier release.
+    del drift["nested"]
+    assert listed_resources(drift) == [RESOURCE]
 
 
 def test_paused_observations_are_lines() -> None:
