@@ -65,12 +65,21 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
                 "OS::Magnum::Bay": "OS::Magnum::Cluster",
                 "OS::Magnum::BayModel": "OS::Magnum::ClusterTemplate",
                 "OS::Neutron::HealthMonitor": "OS::Octavia::HealthMonitor",
+                **{
+                    f"OS::Neutron::LBaaS::{name}": f"OS::Octavia::{name}"
+                    for name in (
+                        "HealthMonitor",
+                        "L7Policy",
+                        "L7Rule",
+                        "Listener",
+                        "LoadBalancer",
+                        "Pool",
+                        "PoolMember",
+                    )
+                },
                 "OS::Neutron::LoadBalancer": "OS::Octavia::LoadBalancer",
                 "OS::Neutron::Pool": "OS::Octavia::Pool",
                 "OS::Neutron::PoolMember": "OS::Octavia::PoolMember",
-                "OS::Neutron::RouterGateway": "external_gateway_info of OS::Neutron::Router",
-                "OS::Nova::FloatingIP": "OS::Neutron::FloatingIP",
-                "OS::Nova::FloatingIPAssociation": "OS::Neutron::FloatingIPAssociation",
             },
         ),
         **_of_service("OS::Aodh", "Aodh", "Alarm CombinationAlarm"),
@@ -92,6 +101,7 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
             "FlowClassifier PortChain PortPair PortPairGroup",
             _EXTENSION,
         ),
+        **_of_service("OS::Neutron::TaaS", "taps of ports", "TapFlow TapService", _EXTENSION),
         **_of_service(
             "OS::Neutron",
             "virtual private networks",

@@ -23,6 +23,7 @@ from engine.types.openstack.barbican import barbican_types
 from engine.types.openstack.cinder import cinder_types
 from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.designate import designate_types
+from engine.types.openstack.former_types import former_types
 from engine.types.openstack.glance import glance_types
 from engine.types.openstack.keystone import keystone_types
 from engine.types.openstack.magnum import magnum_types
@@ -56,6 +57,7 @@ def openstack_types(
     return [
         *core,
         *aws_types(cloud, core),
+        *former_types(cloud, core),
         *glance_types(cloud),
         *keystone_types(cloud),
         *octavia_types(cloud),

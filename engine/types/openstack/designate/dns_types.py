@@ -106,7 +106,9 @@ class Zone(DnsType):
         if not properties.get(needed) and not (kind == SECONDARY and properties.get(MASTERS)):
             reason = f"is missing: a zone of the type {kind} requires it"
             findings.add(f"{place}.{needed}", reason, "Set it.")
-        _check_name(properties, place, findings)
+        name = properties.get(NAME)
+        if isinstance(name, str) and name and not name.endswith("."):
+            findings.add(f"{place}.{NAME}", "does not end with a dot", f'Write "{name}.".')
 
     async def fields_for_create(self, call: Call, session: Session) -> dict[str, Json]:
         return _with_primaries(await super().fields_for_create(call, session), call.properties)
@@ -148,7 +150,6 @@ class RecordSet(DnsType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        _check_name(properties, place, findings)
         if properties.get("records") == []:
             findings.add(f"{place}.records", "is empty", "Give at least one record.")
 
@@ -157,14 +158,22 @@ class RecordSet(DnsType):
         return {**fields, NAME: await self._name_of(call, session)}
 
     async def _name_of(self, call: Call, session: Session) -> str:
-        """The name of the template, or one derived from the stack in the zone."""
-        if given := call.properties.get(NAME):
-            return str(given)
+        """The whole name. One without a dot at its end, or derived from the stack, is relative to
+        the zone."""
+        given = str(call.properties.get(NAME) or "")
+        if given.endswith("."):
+            return given
         path = await self.collection(call.properties, session, call.project)
         doing = "read the zone"
         answer = await session.request(DNS, "GET", path.removesuffix("/recordsets"), doing)
-        label = _NO_LABEL.sub("-", call.own_name.lower())[-MAX_LABEL:].strip("-")
+        label = given or _NO_LABEL.sub("-", call.own_name.lower())[-MAX_LABEL:].strip("-")
         return f"{label}.{object_in(DNS, doing, answer, '').get('name')}"
+
+    def is_same(self, name: str, desired: Json, observed: Json) -> bool:
+        """A name without a dot at its end is relative to the zone."""
+        if name == NAME and isinstance(desired, str) and not desired.endswith("."):
+            return str(observed).lower().startswith(f"{desired.lower()}.")
+        return super().is_same(name, desired, observed)
 
     async def find_created(
         self, call: Call, session: Session, path: str, mark: Mark
@@ -182,9 +191,3 @@ def _with_primaries(fields: dict[str, Json], properties: Mapping[str, Json]) -> 
     """`primaries` replaces its former name."""
     given = properties.get(PRIMARIES) or properties.get(MASTERS)
     return {**fields, MASTERS: given} if given else fields
-
-
-def _check_name(properties: Mapping[str, Json], place: str, findings: Findings) -> None:
-    name = properties.get(NAME)
-    if isinstance(name, str) and name and not name.endswith("."):
-        findings.add(f"{place}.{NAME}", "does not end with a dot", f'Write "{name}.".')

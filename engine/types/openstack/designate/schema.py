@@ -61,7 +61,7 @@ RECORD_SET: Final = TypeSchema(
     properties={
         "name": Property(
             Kind.STRING,
-            "The whole name, with a dot at the end; by default derived from the stack.",
+            "Name; without a dot at its end, in the zone. By default derived from the stack.",
             constraints=_at_most(255),
         ),
         "ttl": _TTL,

@@ -54,6 +54,7 @@ from engine.words import Json, ObservedState, ResourceId
 _REACHABLE: Final = (
     ImplicitDependency("OS::Neutron::RouterInterface"),
     ImplicitDependency("OS::Neutron::Router", "floating_network", "external_gateway_info.network"),
+    ImplicitDependency("OS::Neutron::RouterGateway", "floating_network", "network"),
 )
 
 ROUTER: Final = TypeSchema(

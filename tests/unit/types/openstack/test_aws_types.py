@@ -72,7 +72,12 @@ async def perform(
     call = a_call(type_, given, credential="t", **known)
     outcome, _ = await run_to_the_end(type_, operation, call)
     assert not cloud.answers
-    sent = [
+    return outcome, requests_of(cloud)
+
+
+def requests_of(cloud: Answers) -> list[tuple[str, str, Json]]:
+    """Method, path and body of each request that was sent."""
+    return [
         (
             one.method,
             one.url.partition("://")[2].partition("/")[2],
@@ -80,7 +85,6 @@ async def perform(
         )
         for one in cloud.requests
     ]
-    return outcome, sent
 
 
 # ---- AWS::EC2::Instance

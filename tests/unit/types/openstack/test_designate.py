@@ -45,7 +45,7 @@ def sent(web: Answers) -> list[str]:
         (ZONE, {"name": "example.org."}, ["email"]),
         (ZONE, {"name": "example.org.", "type": "SECONDARY"}, ["primaries"]),
         (ZONE, {"name": "example.org.", "type": "SECONDARY", "masters": ["10.0.0.1"]}, []),
-        (RECORDS, {**RECORD, "name": "www.example.org"}, ["name"]),
+        (RECORDS, {**RECORD, "name": "www"}, []),
         (RECORDS, {**RECORD, "records": []}, ["records"]),
         (RECORDS, RECORD, []),
     ],
@@ -55,6 +55,36 @@ def test_what_designate_refuses_is_found_before(
 ) -> None:
     found = findings_of(type_with(Answers(), name), properties)
     assert [one.place.rpartition("properties.")[2] for one in found] == places
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [("www", "www.example.org."), ("a.b", "a.b.example.org."), ("www.example.org.", None)],
+)
+async def test_a_record_name_without_a_dot_at_its_end_is_relative_to_the_zone(
+    name: str, whole: str | None
+) -> None:
+    """As in Heat, whose client asks Designate for the name of the zone."""
+    created = {"id": ID, "name": whole or name, "type": "A", "status": "ACTIVE", "action": "NONE"}
+    web = Answers(*([answer(200, zone())] if whole else []), answer(201, created))
+    done = await outcome("create", web, RECORDS, {**RECORD, "name": name})
+    assert isinstance(done, Done) and not web.answers
+    assert orjson.loads(web.requests[-1].body or b"")["name"] == (whole or name)
+
+
+@pytest.mark.parametrize(
+    ("desired", "observed", "same"),
+    [
+        ("www", "www.example.org.", True),
+        ("WWW", "www.example.org.", True),
+        ("www", "www2.example.org.", False),
+        ("www.example.org.", "www.example.org.", True),
+        ("www.example.org.", "web.example.org.", False),
+    ],
+)
+def test_a_relative_name_is_no_drift(desired: str, observed: str, same: bool) -> None:
+    type_: Any = type_with(Answers(), RECORDS)
+    assert type_.is_same("name", desired, observed) is same
 
 
 async def test_a_zone_that_exists_is_not_taken() -> None:

@@ -104,7 +104,8 @@ NEVER_WAIT = {
     "AWS::EC2::InternetGateway", "AWS::EC2::VPCGatewayAttachment",
     "OS::Cinder::EncryptedVolumeType", "OS::Cinder::QoSAssociation",
     "OS::Cinder::Quota", "OS::Keystone::GroupRoleAssignment",
-    "OS::Keystone::UserRoleAssignment", "OS::Nova::Flavor", "OS::Nova::KeyPair", "OS::Nova::Quota",
+    "OS::Keystone::UserRoleAssignment", "OS::Neutron::RouterGateway", "OS::Nova::Flavor",
+    "OS::Nova::KeyPair", "OS::Nova::Quota",
     "OS::Nova::ServerGroup", "OS::Octavia::Quota", "OS::Swift::Container",
     "OS::Zaqar::SignedQueueURL",
 }  # fmt: skip

@@ -100,6 +100,7 @@ OF_TYPES: dict[str, dict[str, Json]] = {
     "OS::Manila::ShareNetwork": {"neutron_subnet": ID, "security_services": [ID]},
     "OS::Mistral::CronTrigger": {"pattern": "0 0 * * *"},
     "OS::Mistral::Workflow": {"type": "direct", "tasks": [{"name": "a", "action": "b"}]},
+    "OS::Neutron::RouterGateway": {"network": ID},
     "OS::Nova::Server": {"image": ID, "networks": [{"subnet": ID}, {"network": ID}]},
     "OS::Trove::Instance": {"replica_count": 1, "networks": [], "users": []},
     "OS::Octavia::AvailabilityZoneProfile": {"availability_zone_data": "{}"},

@@ -75,6 +75,7 @@ WITHOUT_REQUESTS = (
     "OS::Keystone::GroupRoleAssignment",
     "OS::Keystone::UserRoleAssignment",
     "OS::Mistral::ExternalResource",
+    "OS::Neutron::RouterGateway",  # before its names are known to be IDs
 )
 
 
