@@ -72,7 +72,8 @@ def without_nulls(entries: Json) -> list[dict[str, Json]]:
 
 
 def check_lists(properties: Mapping[str, Json], place: str, findings: Findings) -> None:
-    """Add findings for duplicate names, and for defaults of another type than their input."""
+    """Add warnings for duplicate names, and findings for defaults of another type than their
+    input."""
     for name in ("inputs", "outputs"):
         _check_names(_maps(properties.get(name)), f"{place}.{name}", findings)
     for number, one in enumerate(_maps(properties.get("inputs"))):
@@ -85,14 +86,11 @@ def check_lists(properties: Mapping[str, Json], place: str, findings: Findings) 
 
 
 def _check_names(entries: Sequence[Mapping[str, Json]], place: str, findings: Findings) -> None:
-    seen: set[str] = set()
+    last = {one.get("name"): number for number, one in enumerate(entries)}
     for number, one in enumerate(entries):
-        name = one.get("name")
-        if isinstance(name, str) and name in seen:
-            findings.add(
-                f"{place}[{number}].name", f'the name "{name}" is not unique', "Rename one."
-            )
-        seen.add(str(name))
+        if isinstance(one.get("name"), str) and number != last[one.get("name")]:
+            reason = "a later entry has the same name: the last one counts"
+            findings.warn(f"{place}[{number}].name", reason, "Remove or rename one.", "NoEffect")
 
 
 def _is(kind: str, default: Json) -> bool:

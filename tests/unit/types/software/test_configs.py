@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 import yaml
 
+from engine.errors import Findings
 from engine.types.contract import Done, Failed, Outcome
 from engine.types.registry import TypeRegistry
 from engine.types.software.software_store import NewConfig
@@ -124,8 +125,6 @@ async def test_a_check_finds_a_deleted_config(
 @pytest.mark.parametrize(
     ("properties", "places"),
     [
-        ({"inputs": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, ["inputs[2].name"]),
-        ({"outputs": [{"name": "a"}, {"name": "a"}]}, ["outputs[1].name"]),
         ({"inputs": [{"name": "a", "type": "Number", "default": "x"}]}, ["inputs[0].default"]),
         ({"inputs": [{"name": "a", "type": "Json", "default": "{"}]}, ["inputs[0].default"]),
         ({"inputs": [{"name": "a", "type": "Boolean", "default": "x"}]}, ["inputs[0].default"]),
@@ -140,6 +139,18 @@ def test_invalid_inputs_and_outputs_are_refused(
 ) -> None:
     assert places_of(types, SOFTWARE, properties) == places
     assert places_of(types, STRUCTURED, properties) == places
+
+
+@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+def test_a_name_that_is_given_twice_is_a_warning(types: TypeRegistry, kind: str) -> None:
+    """As in Heat, the config has both entries; the tools on the server use the last one."""
+    findings = Findings()
+    given = {kind: [{"name": "a"}, {"name": "b"}, {"name": "a"}]}
+    types.check_properties(SOFTWARE, given, "properties", findings)
+    assert not findings.all
+    assert [(one.code, one.place) for one in findings.warnings] == [
+        ("NoEffect", f"properties.{kind}[0].name")
+    ]
 
 
 def test_an_action_is_in_one_config_of_a_component(types: TypeRegistry) -> None:
