@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from channels.selection import WAITING
-from engine.words import DRIFT, Json
+from engine.words import ANYONE, DRIFT, Json
 
 #: Maximum number of changes in a summary, and characters of one value.
 MAX_CHANGES = 10
@@ -123,8 +123,8 @@ def _answer_facts(hook: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     yield "Point", hook["point"]
     if hook["deadline"]:
         yield "Deadline", f"{shown_time(hook['deadline'])}, {AT_DEADLINE[hook['on_timeout']]}"
-    if hook["answer_by"]:
-        yield "May answer", ", ".join(hook["answer_by"])
+    if hook["allowed"]:
+        yield "May answer", ", ".join(hook["answer_by"] or [ANYONE])
     if hook["exclude"]:
         yield "Excluded", f"the {hook['exclude']}"
     if hook["approvals"]["needed"] > 1:

@@ -57,11 +57,18 @@ def _summary(hook: Json, resource: Json) -> dict[str, Json]:
         "approved_by": hook["approvals"]["by"],
         "rule": "set by the operator" if hook["by_operator"] else "",
         "requested_by": hook["requested_by"],
-        "notified": [_subscriber_text(one) for one in (*hook["asked"], *hook["told"])],
+        "notified": _subscriber_texts(hook),
         "may_patch": hook["patch"] if waits else [],
         "dependents": resource.get("dependents"),
         "digest": hook["digest"],
     }
+
+
+def _subscriber_texts(hook: Json) -> list[str]:
+    """Each subscriber once: with the state of its delivery, if that is known."""
+    asked = {(one["channel"], one["target"]) for one in hook["asked"]}
+    told = [one for one in hook["told"] if (one["channel"], one["target"]) not in asked]
+    return [_subscriber_text(one) for one in (*hook["asked"], *told)]
 
 
 def _subscriber_text(one: Mapping[str, Json]) -> str:

@@ -68,6 +68,20 @@ def test_a_waiting_hook_says_what_who_and_until_when() -> None:
     assert summary.text == "Waiting for it: web."
 
 
+def test_a_hook_that_anyone_may_answer_says_so() -> None:
+    facts = dict(
+        summary_of("headgate.hook.waiting", replace(WAITING, rule={"point": "pre-create"})).facts
+    )
+    assert facts["May answer"] == "anyone in the project"
+    handed = replace(
+        WAITING, rule={"point": "pre-create", "answer_by": ["role:dba"]}, assigned="user:ben"
+    )
+    facts = dict(summary_of("headgate.hook.waiting", handed).facts)
+    assert facts["May answer"] == "role:dba, user:ben"
+    notifying = replace(WAITING, mode="notify")
+    assert "May answer" not in dict(summary_of("headgate.hook.waiting", notifying).facts)
+
+
 def test_many_changes_and_long_values_are_cut() -> None:
     changes = {f"p{number}": {"from": 1, "to": "x" * 1000} for number in range(MAX_CHANGES + 3)}
     lines = summary_of("headgate.hook.waiting", with_notification(changes=changes)).changes

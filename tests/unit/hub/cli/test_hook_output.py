@@ -54,6 +54,12 @@ def shown(hook: dict[str, Any], width: int = 100) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
+def test_a_subscriber_with_a_delivery_is_shown_once() -> None:
+    delivery = HOOK["told"][0] | {"state": "delivered"}
+    (line,) = (one for one in shown(HOOK | {"asked": [delivery]}) if one.startswith("notified"))
+    assert line.split() == ["notified", "webhook", "https://gate.example/hook", "(delivered)"]
+
+
 def test_what_an_approver_needs_is_shown_in_sections() -> None:
     lines = shown(HOOK)
     words = [" ".join(line.split()) for line in lines]
