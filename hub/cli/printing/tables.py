@@ -128,6 +128,11 @@ class DataTable:
             cells = [cells[number] for number in kept]
             levels = list(_least_widths([shown[number] for number in kept]))
             widths = fit([widths[number] for number in kept], levels, options.max_width)
+            contents = [shown[number][0].content for number in kept]
+            cells = [
+                _fit_statuses(column, width) if content == Content.STATUS else column
+                for column, width, content in zip(cells, widths, contents, strict=True)
+            ]
         for number, row in enumerate(zip(*cells, strict=True)):
             yield _line(row, widths, bold=number == 0)
 
@@ -155,6 +160,15 @@ class DataTable:
             [column.heading, *_column_texts(self.rows, key, column.content, short=short, now=now)]
             for key, column in columns.items()
         ]
+
+
+def _fit_statuses(texts: Sequence[str], width: int) -> list[str]:
+    """Statuses that are too long keep the number of their hooks: ``CREATE waiting (3)``."""
+    from rich.cells import cell_len
+
+    return [
+        one if cell_len(one) <= width else one.replace(" for approval (", " (") for one in texts
+    ]
 
 
 def _keep(shown: Sequence[tuple[Column, int]], available: int) -> Sequence[int]:

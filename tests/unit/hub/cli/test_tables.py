@@ -63,6 +63,17 @@ def test_a_row_is_one_line_that_fits(width: int) -> None:
     assert "days ago" in first and "UPDATE_COMPLETE" in second
 
 
+def test_a_status_without_room_keeps_the_number_of_waiting_hooks() -> None:
+    row = {"name": "web", "stack_status": "CREATE_IN_PROGRESS", "hooks_waiting": 12,
+           "id": "0b3a1c5e-0000-4000-8000-000000000001"}  # fmt: skip
+    columns = {name: COLUMNS[name] for name in ("name", "stack_status", "id")}
+    console = Console(file=io.StringIO(), width=40, highlight=False)
+    console.print(output.table([row], columns), markup=False)
+    assert isinstance(console.file, io.StringIO)
+    _, shown = console.file.getvalue().splitlines()
+    assert "  CREATE waiting (12) " in shown and cell_len(shown) <= 40
+
+
 def test_a_file_has_complete_values() -> None:
     head, first, second = printed(UNLIMITED)
     assert "NOTHING" in head
