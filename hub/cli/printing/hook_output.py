@@ -66,9 +66,9 @@ def _summary(hook: Json, resource: Json) -> dict[str, Json]:
 
 def _subscriber_texts(hook: Json) -> list[str]:
     """Each subscriber once: with the state of its delivery, if that is known."""
-    asked = {(one["channel"], one["target"]) for one in hook["asked"]}
-    told = [one for one in hook["told"] if (one["channel"], one["target"]) not in asked]
-    return [_subscriber_text(one) for one in (*hook["asked"], *told)]
+    known = {(one["channel"], one["target"]) for one in hook["asked"]}
+    others = [one for one in hook["told"] if (one["channel"], one["target"]) not in known]
+    return [_subscriber_text(one) for one in (*hook["asked"], *others)]
 
 
 def _subscriber_text(one: Mapping[str, Json]) -> str:
