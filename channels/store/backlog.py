@@ -74,12 +74,13 @@ DISABLE_OVER_LIMIT = f"""
 update subscription s
    set state = 'disabled',
        reason = 'more than ' || $1 || ' deliveries to it are pending'
- where s.id in (select o.id from subscription o
-                 where o.state = 'enabled'
-                   and exists (select from delivery d
-                                where d.subscription_id = o.id and d.state = 'pending'
-                               offset $1::integer limit 1)
-                 order by o.id for no key update)
+ where s.id = any (array(
+           select o.id from subscription o
+            where o.state = 'enabled'
+              and exists (select from delivery d
+                           where d.subscription_id = o.id and d.state = 'pending'
+                          offset $1::integer limit 1)
+            order by o.id for no key update))
 returning {COLUMNS}
 """  # noqa: S608 - of constants
 

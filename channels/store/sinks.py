@@ -35,10 +35,15 @@ READ_STARTED = """
 select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sinks,
        t.requested_by as owner, t.requested_by_id as owner_id, t.requested_by_roles as owner_roles
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
-  join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
-   and e.type like 'headgate.stack.%.started'
-  join stack s on s.id = e.stack_id and s.root_id is null
-  join template t on t.stack_id = e.stack_id and t.version = (e.data ->> 'version')::integer
+ cross join lateral (
+       select stack_id, sequence, data from event
+        where stack_id = w.stack_id and sequence between w.first and w.last
+          and type like 'headgate.stack.%.started' offset 0) e
+ cross join lateral (
+       select from stack where id = e.stack_id and root_id is null offset 0) s
+ cross join lateral (
+       select * from template
+        where stack_id = e.stack_id and version = (e.data ->> 'version')::integer offset 0) t
  order by e.stack_id, e.sequence
 """
 OF_STACKS = f"""

@@ -11,10 +11,10 @@ KEPT: Final = timedelta(minutes=15)
 REMEMBER = """
 with expired as (
     select signature from slack_request
-     where received_at < clock_timestamp() - $2::interval
+     where received_at < statement_timestamp() - $2::interval
      order by received_at limit 100 for update skip locked
 ), deleted as (
-    delete from slack_request r using expired e where r.signature = e.signature
+    delete from slack_request where signature = any (array(select signature from expired))
 )
 insert into slack_request (signature, received_at) values ($1, clock_timestamp())
 on conflict (signature) do nothing

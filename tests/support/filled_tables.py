@@ -2,7 +2,8 @@
 
 A fiftieth of the rows belongs to one large stack, and the others to small ones. A fiftieth of the
 stacks, also the large one, belongs to project p, and the others to 49 projects. Some are nested in
-the large one.
+the large one. In each table, one row of the large stack has the ID of the stack and the name "p",
+so that statements find rows by any argument (tests/support/sample_arguments.py).
 """
 
 from uuid import UUID
@@ -65,12 +66,12 @@ FILL = (
     """
     insert into hook (stack_id, id, project, traversal, node, resource_name, path, point, mode,
                       state, on_timeout, timeout, notification, digest, opened_at, deadline, rule,
-                      requested_by, wake_at)
+                      requested_by, wake_at, decided_at)
     select stack_id, gen_random_uuid(), project, 1, id, name, name, 'pre-create', 'wait',
            case n % 3 when 0 then 'waiting' when 1 then 'answered' else 'superseded' end, 'stop',
            interval '1 hour', '{}', 'd', now() - n * interval '1 second',
            now() + n * interval '1 second', '{}', 'o',
-           case when n % 7 = 0 then now() end
+           case when n % 7 = 0 then now() end, case when n % 3 > 0 then now() end
       from (select n.*, s.project, row_number() over () as n from node n join stack s
                 on s.id = n.stack_id) r
     """,
@@ -100,16 +101,161 @@ FILL = (
     select lpad(n::text, 32, '0')::uuid,
            case n % 50 when 1 then 'p' else 'q' || n % 50 end, 'webhook',
            'http://127.0.0.1:1/', '{}', '{}', '{}', '{}', '{}', true, '[]', 'enabled', 'api'
-      from generate_series(1, 100) n
+      from generate_series(1, 10000) n
     """,
     """
     insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, urgent,
-                          state, next_at)
+                          state, next_at, ended_at)
     select e.stack_id, e.sequence, lpad((n % 100)::text, 32, '0')::uuid, s.project, e.id, e.type,
            false, case when n % 4 > 0 then 'pending' else 'delivered' end,
-           case when n % 4 = 1 then now() end
+           case when n % 4 = 1 then now() end, case when n % 4 = 0 then now() end
       from (select *, row_number() over () as n from event) e join stack s on s.id = e.stack_id
     """,
+    """
+    insert into breakpoint (stack_id, id, pattern, rule, created_by)
+    select stack_id, id, name, '{}', 'o' from resource
+    """,
+    """
+    insert into resource_signal (stack_id, resource_id, number, data, sent_by)
+    select stack_id, id, 1, '{}', 'o' from resource
+    """,
+    """
+    insert into resource_snapshot (stack_id, traversal, resource_id, name, type, data)
+    select stack_id, 1, id, name, type, '{}' from resource
+    """,
+    """
+    insert into observation (stack_id, resource_id, state, differences, reason, recorded_at, since,
+                             observed_at)
+    select stack_id, id, 'missing', '[]', '', now(), now(), now() from resource
+    """,
+    """
+    insert into drift_hook (stack_id, resource_id, hook_id, state, differences, recorded_at)
+    select stack_id, id, id, 'drifted', '[]', now() from resource
+    """,
+    """
+    insert into snapshot (stack_id, id, name, traversal, version)
+    select id, id, 'n', 1, 1 from stack
+    """,
+    """
+    insert into archived_graph (stack_id, traversal, ids, names, types, operations, directions,
+                                states, phases, reasons, dependents)
+    select id, 0, '{1}', '{r}', '{t}', '{create}', '{forward}', '{done}', '{pre}', '{""}', '{"{}"}'
+      from stack
+    """,
+    "insert into archive_queue (stack_id, traversal) select id, 0 from stack where name like '%3'",
+    """
+    insert into observation_schedule (stack_id, project, next_at)
+    select id, project, case when n % 10 = 0 then now() else now() + interval '1 hour' end
+      from (select *, row_number() over (order by id) as n from stack where parent_id is null) s
+    """,
+    """
+    insert into completion_request (id, project, type, next_at, max_pause)
+    select lpad(n::text, 32, '0')::uuid, case n % 50 when 1 then 'p' else 'q' || n % 50 end, 't',
+           now() + interval '1 hour', '1 minute'
+      from generate_series(1, 10000) n
+    """,
+    """
+    insert into completion (stack_id, operation_key, request_id, object_id, definition)
+    select stack_id, id, lpad(n::text, 32, '0')::uuid, 'o' || n, '{}'
+      from (select *, row_number() over (order by stack_id) as n from resource) r
+    """,
+    """
+    insert into converge_request (stack_id, traversal, round, rounds, state, request, requested_by,
+                                  requested_by_id)
+    select id, 1, 1, 2, case when name like '%9' then 'running' else 'complete' end, '{}', 'o', ''
+      from stack where parent_id is null
+    """,
+    "insert into audit_head (stack_id, number) select id, 1 from stack",
+    """
+    insert into idempotency (project, key, request_digest, stack_id)
+    select project, name, 'd', id from stack
+    """,
+    """
+    insert into stack_tag (project, tag, created_at, stack_id)
+    select project, 'v' || n % 9, created_at, id
+      from (select *, row_number() over (order by id) as n from stack where parent_id is null) s
+    """,
+    """
+    insert into token (id, project, name, roles, kind, hash, created_by)
+    select lpad(n::text, 32, '0')::uuid, 'q' || n % 50, 'n' || n, '{}', 'token', 'h' || n, 'o'
+      from generate_series(1, 10000) n
+    """,
+    """
+    insert into session (id, mode, owner, name, expires_at)
+    select sha256(n::text::bytea), 'tokens', 'o' || n % 500, 'n', now() + interval '1 hour'
+      from generate_series(1, 10000) n
+    """,
+    """
+    insert into software_config (id, project, name, "group", config, inputs, outputs, options)
+    select lpad(n::text, 32, '0')::uuid, case n % 50 when 1 then 'p' else 'q' || n % 50 end, 'n',
+           'script', '{}', '[]', '[]', '{}'
+      from generate_series(1, 10000) n
+    """,
+    """
+    insert into software_deployment (id, project, config_id, server_id, input_values, action,
+                                     status, status_reason)
+    select id, project, id, 's' || n % 500, '{}', 'CREATE', 'COMPLETE', ''
+      from (select *, row_number() over (order by id) as n from software_config) c
+    """,
+    """
+    insert into slack_request (signature, received_at)
+    select sha256(n::text::bytea), now() from generate_series(1, 10000) n
+    """,
+    # One row of the large stack in each table.
+    """
+    update stack set name = 'p', sequence = 1000 where id = lpad('1', 32, '0')::uuid
+    """,
+    """
+    update stack set root_id = parent_id,
+                     parent_resource = case name when 's51' then parent_id end
+     where parent_id is not null
+    """,
+    """
+    update resource set id = stack_id, name = 'p'
+     where stack_id = lpad('1', 32, '0')::uuid and name = 'r1'
+    """,
+    """
+    update node set resource_id = stack_id, name = 'p', state = 'parked', phase = 'execute',
+                    started_at = now()
+     where stack_id = lpad('1', 32, '0')::uuid and id = 1
+    """,
+    """
+    update hook set id = stack_id, state = 'waiting'
+     where stack_id = lpad('1', 32, '0')::uuid and node = 1
+    """,
+    """
+    update decision set hook_id = stack_id
+     where stack_id = lpad('1', 32, '0')::uuid and number = 1
+    """,
+    """
+    update event set id = stack_id where stack_id = lpad('1', 32, '0')::uuid and sequence = 1
+    """,
+    """
+    update delivery set id = stack_id, subscription_id = stack_id
+     where stack_id = lpad('1', 32, '0')::uuid and sequence = 1
+    """,
+    *(
+        f"""
+        update {table} set {column} = stack_id
+         where (stack_id, {column}) in (
+               select stack_id, {column} from {table}
+                where stack_id = lpad('1', 32, '0')::uuid limit 1)
+        """
+        for table, column in (
+            ("breakpoint", "id"),
+            ("resource_signal", "resource_id"),
+            ("resource_snapshot", "resource_id"),
+            ("observation", "resource_id"),
+            ("drift_hook", "resource_id"),
+            ("completion", "operation_key"),
+        )
+    ),
+    "update token set project = 'p', name = 'p', hash = 'p' where id = lpad('1', 32, '0')::uuid",
+    """
+    update software_deployment set server_id = 'p', stack_id = id, resource_id = id
+     where id = lpad('1', 32, '0')::uuid
+    """,
+    "update idempotency set key = 'p' where stack_id = lpad('1', 32, '0')::uuid",
 )
 
 

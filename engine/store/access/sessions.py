@@ -13,7 +13,7 @@ CHANNEL = "headgate_sessions"
 BEGIN = """
 with expired as (
     delete from session where id in (
-        select id from session where expires_at < clock_timestamp()
+        select id from session where expires_at < statement_timestamp()
          order by expires_at limit 100 for update skip locked)
 ), surplus as (
     delete from session where id in (

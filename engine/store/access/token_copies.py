@@ -77,11 +77,13 @@ REVOKE_COPIES = f"""
 update token t set revoked_at = r.revoked_at, revoked_by = r.revoked_by
   from {_STATES}
  where t.id = r.id and t.revoked_at is null
+   and t.id = any (array(select (x ->> 'id')::uuid from jsonb_array_elements($1) x))
 """  # noqa: S608 - of a constant
 USE_COPIES = f"""
 update token t set used_at = r.used_at
   from {_STATES}
  where t.id = r.id and (t.used_at is null or t.used_at < r.used_at)
+   and t.id = any (array(select (x ->> 'id')::uuid from jsonb_array_elements($1) x))
 """  # noqa: S608 - of a constant
 DELETE = "delete from token where project = $1"
 

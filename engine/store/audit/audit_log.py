@@ -32,10 +32,11 @@ select stack_id, number, hook_id, kind, by, channel, address, reason, digest, da
        principal, token_id, form
   from decision where stack_id = $1 and number > $2 order by number limit $3
 """
+#: "coalesce": the index of the stack has the order, too, but all entries of the stack.
 OF_HOOK = """
 select stack_id, number, hook_id, kind, by, channel, address, reason, digest, data, at, hash,
        principal, token_id, form
-  from decision where stack_id = $1 and hook_id = $2 order by number
+  from decision where coalesce(stack_id, $1) = $1 and hook_id = $2 order by number
 """
 #: Of a stack and its nested stacks, also deleted ones; newest first.
 READ_OF_PROJECT = """
@@ -70,10 +71,10 @@ WITHOUT_ENTRY = """
 select h.id from hook h
  where h.stack_id = $1 and h.state in ('answered', 'expired') and h.channel is distinct from 'rule'
    and not exists (select from decision d
-                    where d.stack_id = h.stack_id and d.hook_id = h.id and d.by = h.decided_by
-                      and d.principal = h.decided_by_id and d.kind = h.decision)
-   and h.decided_at >= coalesce((select applied_at from migration where name = '0005_hooks.sql'),
-                                '-infinity')
+                    where d.hook_id = h.id and d.by = h.decided_by and d.principal = h.decided_by_id
+                      and d.kind = h.decision)
+   and coalesce(h.decided_at, '-infinity') -- not by the index of all hooks that were decided since
+       >= coalesce((select applied_at from migration where name = '0005_hooks.sql'), '-infinity')
  order by h.opened_at, h.id limit 1
 """
 

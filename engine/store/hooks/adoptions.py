@@ -57,6 +57,8 @@ update resource r
   from jsonb_to_recordset($1) as a (stack_id uuid, resource_id uuid, properties jsonb, data jsonb,
        overrides jsonb)
  where r.stack_id = a.stack_id and r.id = a.resource_id
+   and r.stack_id = any (array(select (x ->> 'stack_id')::uuid from jsonb_array_elements($1) x))
+   and r.id = any (array(select (x ->> 'resource_id')::uuid from jsonb_array_elements($1) x))
 """
 
 

@@ -23,7 +23,8 @@ with recursive owner as (
 select b.id, b.pattern, b.rule,
        case o.owner_path when '' then o.path
             else substr(o.path, length(o.owner_path) + 2) end as path
-  from owner o join breakpoint b on b.stack_id = o.id
+  from owner o
+ cross join lateral (select * from breakpoint where stack_id = o.id offset 0) b
  where o.id = $1 or b.pattern like '%/%'
  order by length(o.owner_path), b.created_at, b.id
 """
@@ -46,10 +47,13 @@ with recursive nested as (
     select id, length(path) as prefix, '' as path from stack where id = $1
     union all
     select c.id, i.prefix, substr(c.path, case i.prefix when 0 then 1 else i.prefix + 2 end)
-      from nested i join stack c on c.parent_id = i.id and c.deleted_at is null
+      from nested i
+     cross join lateral (
+           select * from stack where parent_id = i.id and deleted_at is null offset 0) c
 )
 select distinct ltrim(i.path || '/' || r.name, '/') as path, r.type
-  from nested i join resource r on r.stack_id = i.id
+  from nested i
+ cross join lateral (select name, type from resource where stack_id = i.id offset 0) r
  order by 1
 """
 DELETE = "delete from breakpoint where stack_id = $1 and id = any ($2::uuid[]) returning id"
@@ -91,6 +95,8 @@ ADD_FOR_NESTED_STACKS = """
 update traversal t set nested_breakpoints = t.nested_breakpoints || s.nested_breakpoints
   from jsonb_to_recordset($1) as s (stack_id uuid, traversal integer, nested_breakpoints jsonb)
  where t.stack_id = s.stack_id and t.number = s.traversal
+   and t.stack_id = any (array(select (x ->> 'stack_id')::uuid from jsonb_array_elements($1) x))
+   and t.number = any (array(select (x ->> 'traversal')::integer from jsonb_array_elements($1) x))
 """
 
 

@@ -112,7 +112,7 @@ EXPIRE_HOOK = """
 update hook
    set state = 'expired', decision = 'reject', reason = $3, decided_by = $4, decided_by_id = $5,
        channel = 'rule', decided_at = clock_timestamp()
- where stack_id = $1 and id = $2 and state = 'waiting'
+ where stack_id = $1 and id = $2 and case state when 'waiting' then true end -- as in DECIDE_HOOKS
 returning digest, decided_at
 """
 #: What the node machine needs to know of the node that waits at a hook. No document is read.
@@ -167,7 +167,8 @@ select count(*) from step s
  cross join lateral advance('', interval '0', 0, jsonb_build_array(s.step), '', 0, true)
 """
 STOP_REMINDERS = """
-update hook set wake_at = null where stack_id = $1 and id = $2 and state = 'waiting'
+update hook set wake_at = null
+ where stack_id = $1 and id = $2 and case state when 'waiting' then true end -- as in DECIDE_HOOKS
 """
 
 #: The columns of a hook that are fields of its clock.

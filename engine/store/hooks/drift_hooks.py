@@ -137,6 +137,7 @@ update drift_hook d
   from jsonb_to_recordset($1) as a (stack_id uuid, hook_id uuid, decision text,
        ignored_for double precision, decided_by text, decided_by_id text)
  where d.stack_id = a.stack_id and d.hook_id = a.hook_id
+   and d.stack_id = any (array(select (x ->> 'stack_id')::uuid from jsonb_array_elements($1) x))
 """
 #: Drift whose repair was approved, by root stack. $1: root stacks. $2: observed states. names: of
 #: resources of the root stack, which may own the nested stack of a resource with drift.

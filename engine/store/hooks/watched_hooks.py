@@ -62,6 +62,7 @@ with new as (
            decided_by = $2, decided_by_id = $3
       from new n
      where h.stack_id = n.stack_id and h.id = n.previous
+       and h.id = any (array(select previous from new))
        and case h.state when 'waiting' then true end
     returning h.*
 ), opened as (
@@ -86,6 +87,9 @@ RECORD_DIGESTS = """
 update observation b set watched_hook = d.id, watched_digest = d.drift_digest
   from jsonb_to_recordset($1) as d (stack_id uuid, resource_id uuid, id uuid, drift_digest text)
  where b.stack_id = d.stack_id and b.resource_id = d.resource_id
+   and b.stack_id = any (array(select (x ->> 'stack_id')::uuid from jsonb_array_elements($1) x))
+   and b.resource_id = any (array(select (x ->> 'resource_id')::uuid
+                                    from jsonb_array_elements($1) x))
 """
 
 

@@ -39,7 +39,7 @@ with page as materialized (
                           and t.state in ('running', 'ending') and t.started_at <= l.created_at)
        and not exists (select from delivery d
                         where d.stack_id = l.stack_id and d.sequence between l.first and l.last
-                          and d.state = 'pending')
+                          and d.state = 'pending' offset 0)
 ), queued as (
     delete from outbox o using purged w where o.id = w.id
 ), delivered as (
@@ -63,7 +63,7 @@ select (select max(id) from page where old) as reached, (select count(*) from de
 PURGE_DELIVERIES = """
 with page as materialized (
     select id, stack_id, hook_id, ended_at from delivery
-     where ended_at > $2 and ended_at < clock_timestamp() - $1::interval
+     where ended_at > $2 and ended_at < statement_timestamp() - $1::interval
      order by ended_at limit $3
 ), deleted as (
     delete from delivery d using page l
@@ -81,7 +81,7 @@ PURGE_HOOKS = """
 with page as materialized (
     select stack_id, id, traversal, decided_at from hook
      where state <> 'waiting' and decided_at > $2
-       and decided_at < clock_timestamp() - $1::interval
+       and decided_at < statement_timestamp() - $1::interval
      order by decided_at limit $3
 ), mentioned as materialized (
     select e.stack_id, e.data ->> 'hook_id' as hook_id
@@ -109,7 +109,7 @@ PURGE_TRAVERSALS = """
 with page as materialized (
     select stack_id, number, version, state, lifecycle_view is null as notified, ended_at
       from traversal
-     where ended_at > $2 and ended_at < clock_timestamp() - $1::interval
+     where ended_at > $2 and ended_at < statement_timestamp() - $1::interval
      order by ended_at limit $3
 ), deleted as (
     delete from traversal t using page l, stack s
@@ -141,7 +141,7 @@ select (select max(ended_at) from page) as reached, (select count(*) from delete
 PURGE_KEYS = """
 with page as materialized (
     select project, key, created_at from idempotency
-     where created_at > $2 and created_at < clock_timestamp() - $1::interval
+     where created_at > $2 and created_at < statement_timestamp() - $1::interval
      order by created_at limit $3
 ), deleted as (
     delete from idempotency i using page l where i.project = l.project and i.key = l.key
@@ -153,7 +153,7 @@ select (select max(created_at) from page) as reached, (select count(*) from dele
 _purge_rows = """
 with page as materialized (
     select {key}, over from {rows}
-     where over > $2 and over < clock_timestamp() - $1::interval
+     where over > $2 and over < statement_timestamp() - $1::interval
      order by over limit $3
 ), deleted as (
     delete from {table} t using page l where t.{key} = l.{key}
@@ -184,7 +184,7 @@ PURGE_OBSERVATION_CREDENTIALS = _purge_rows.format(
 PURGE_AUDIT_LOGS = """
 with page as materialized (
     select stack_id, at from decision
-     where number = 1 and at > $2 and at < clock_timestamp() - $1::interval
+     where number = 1 and at > $2 and at < statement_timestamp() - $1::interval
      order by at limit $3
 ), deleted as (
     delete from decision d using page l
@@ -217,7 +217,7 @@ select (select max(over) from page) as reached, (select count(*) from deleted) a
 FIND_DELETED_STACKS = """
 with page as materialized (
     select id, deleted_at from stack
-     where deleted_at > $2 and deleted_at < clock_timestamp() - $1::interval
+     where deleted_at > $2 and deleted_at < statement_timestamp() - $1::interval
      order by deleted_at limit $3
 ), locked as materialized (
     select s.id from stack s join page l on l.id = s.id

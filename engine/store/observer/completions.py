@@ -68,7 +68,7 @@ update completion_request
    set claim = claim + 1, claimed_at = clock_timestamp(), requested = false,
        next_at = clock_timestamp() + $1
  where id = (select id from completion_request
-              where next_at <= clock_timestamp() and project <> all ($2)
+              where next_at <= statement_timestamp() and project <> all ($2)
               order by next_at limit 1 for update skip locked)
 returning id, claim, project, type, sent, failures, max_pause
 """
@@ -95,6 +95,10 @@ with complete as (
                                      result jsonb)
      where c.stack_id = d.stack_id and c.operation_key = d.operation_key
        and c.object_id = d.object_id and c.result is null
+       and c.stack_id = any (array(select (x ->> 'stack_id')::uuid
+                                     from jsonb_array_elements($1) x))
+       and c.operation_key = any (array(select (x ->> 'operation_key')::uuid
+                                          from jsonb_array_elements($1) x))
     returning c.stack_id, c.operation_key
 ), waiting as (
     select array_agg(row (n.stack_id, n.traversal, n.id)::node_key) as nodes

@@ -36,7 +36,7 @@ select t.id as stack_id, t.name as stack_name, t.path, c.id as resource_id, c.na
        b.reported ->> 'unrepaired' as unrepaired, b.found_by, b.endpoint, {LAST_KNOWN},
        {STACK_OBSERVED_AT} as stack_observed_at, {OPERATED_SINCE} as operated_since
   from tree t
-  left join observation_schedule q on q.stack_id = t.id
+  left join lateral (select * from observation_schedule where stack_id = t.id offset 0) q on true
  cross join lateral (select * from observation
                       where stack_id = t.id and resolved_at is null offset 0) b
  cross join lateral (select * from resource q
@@ -130,8 +130,10 @@ with due as materialized (
     select b.resource_id, b.state, b.differences, {DRIFT_DIGEST} as digest, b.reason, b.since,
            r.name, r.type, r.physical_id, r.action, r.status
       from observation b
-      join resource r on r.stack_id = b.stack_id and r.id = b.resource_id
-                     and r.updated_at = b.recorded_at and r.replaced_by is null
+     cross join lateral (
+           select * from resource
+            where stack_id = b.stack_id and id = b.resource_id and updated_at = b.recorded_at
+              and replaced_by is null offset 0) r
      where b.stack_id = $1 and b.resolved_at is null and b.state <> 'unknown'
        and b.since <= clock_timestamp() - $2::interval and {_IS_UNREPORTED}
 ), marked as (
@@ -139,7 +141,9 @@ with due as materialized (
        set reported = jsonb_build_object('name', d.name, 'type', d.type,
                                          'physical_id', d.physical_id, 'state', d.state,
                                          'differences', d.differences, 'digest', d.digest)
-      from due d where b.stack_id = $1 and b.resource_id = d.resource_id
+      from due d
+     where b.stack_id = $1 and b.resource_id = d.resource_id
+       and b.resource_id = any (array(select resource_id from due))
 ), ended as (
     delete from observation b where stack_id = $1 and resolved_at is not null
     returning reported,

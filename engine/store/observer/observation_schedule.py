@@ -142,7 +142,8 @@ select (select coalesce(sum(cardinality(ids)), 0)::integer from changed) as reso
            and not exists (select from completion c
                              join completion_request q on q.id = c.request_id
                             where c.object_id = w.physical_id
-                              and q.project = coalesce($1, q.project))) as unknown,
+                              and q.project = coalesce($1, q.project)
+                           offset 0)) as unknown,
        (select count(*) from notified) as notified
 """  # noqa: S608 - of constants
 #: Makes resources due, as changes that were reported. $1: [{stack_id, ids}].
@@ -150,7 +151,9 @@ REPORT_RESOURCES = f"""
 with changed as materialized (
     select d.stack_id, s.project, d.ids
       from jsonb_to_recordset($1) d (stack_id uuid, ids uuid[])
-      join stack s on s.id = d.stack_id and s.deleted_at is null
+     cross join lateral (
+           select project from stack
+            where id = d.stack_id and deleted_at is null offset 0) s
 ), {_DUE.strip()}
 select pg_notify('headgate_observe', '') from due limit 1
 """  # noqa: S608 - of constants
@@ -351,6 +354,7 @@ update observation_schedule q
                                  rest boolean, observable integer, not_observable integer,
                                  polled boolean)
  where q.stack_id = d.stack_id and q.claim = d.claim and q.claimed_at is not null
+   and q.stack_id = any (array(select (x ->> 'stack_id')::uuid from jsonb_array_elements($1) x))
 """
 #: Ends claims without an observation. $3: until the next one; null: when one is requested. $4: why,
 #: for resources that wait since an earlier observation has left them out; empty: as before.

@@ -138,8 +138,11 @@ with given as materialized (
                                              where q.stack_id = o.stack_id)))
            end as polled_at
       from given o
-      join resource r on r.stack_id = o.stack_id and r.id = o.id and r.updated_at = o.recorded_at
-      join stack s on s.id = o.stack_id and s.deleted_at is null
+     cross join lateral (
+           select updated_at from resource
+            where stack_id = o.stack_id and id = o.id and updated_at = o.recorded_at offset 0) r
+     cross join lateral (
+           select from stack where id = o.stack_id and deleted_at is null offset 0) s
 ), ended as (
     delete from observation b using observed o
      where b.stack_id = o.stack_id and b.resource_id = o.id and o.state is null
@@ -208,8 +211,10 @@ with given as materialized (
 select (select count(*) from found) as found,
        (select coalesce(jsonb_agg(jsonb_build_array(o.stack_id, o.id)), '[]')
           from given o
-          join resource r on r.stack_id = o.stack_id and r.id = o.id and r.replaced_by is null
-                         and r.updated_at <> o.recorded_at) as changed
+         cross join lateral (
+               select from resource
+                where stack_id = o.stack_id and id = o.id and replaced_by is null
+                  and updated_at <> o.recorded_at offset 0) r) as changed
 """  # noqa: S608 - of constants
 READ_STATES = """
 select stack_id, resource_id, state from observation

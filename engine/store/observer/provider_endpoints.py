@@ -117,7 +117,8 @@ select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.
  group by f.type, f.endpoint, f.until, f.reason, f.throttled
 union all
 select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason, false
-  from tree t join observation_schedule q on q.stack_id = t.id
+  from tree t
+ cross join lateral (select * from observation_schedule where stack_id = t.id offset 0) q
  where q.deferred is not null and q.claimed_at is null and q.next_at > clock_timestamp()
  group by q.deferred_reason
  order by 4, 1, 2

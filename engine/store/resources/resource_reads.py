@@ -276,7 +276,8 @@ with recursive ancestor (id, parent_id, path) as (
     select p.id, p.parent_id, p.path from ancestor a join stack p on p.id = a.parent_id
 )
 select b.id, b.rule, b.created_by, ltrim(a.path || '/' || b.pattern, '/') as pattern
-  from ancestor a join breakpoint b on b.stack_id = a.id
+  from ancestor a
+ cross join lateral (select * from breakpoint where stack_id = a.id offset 0) b
  where b.pattern <> ''
  order by b.created_at, b.id
 """

@@ -19,7 +19,7 @@ select h.*, s.name as stack_name, s.path as stack_path,
          from (select coalesce(nullif(d.principal, ''), 'name:' || d.by) as key,
                       (array_agg(d.by order by d.number))[1] as by, min(d.number) as first
                  from decision d
-                where d.stack_id = h.stack_id and d.hook_id = h.id
+                where d.hook_id = h.id -- of one stack; its other entries are not read
                   and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run', 'patch',
                                  'adopt', 'repair')
                 group by 1) o) a;

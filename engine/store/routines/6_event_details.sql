@@ -21,4 +21,6 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
   from event e
   left join stack s on s.id = e.stack_id
   left join stack r on r.id = s.root_id
-  left join hook_details h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid;
+  left join lateral (
+       select * from hook_details d
+        where d.stack_id = e.stack_id and d.id = (e.data ->> 'hook_id')::uuid offset 0) h on true;

@@ -53,6 +53,8 @@ with root as (
 )
 delete from resource_snapshot k using deleted g
  where k.stack_id = g.stack_id and k.traversal = g.traversal
+   and k.stack_id = any (array(select stack_id from deleted))
+   and k.traversal = any (array(select traversal from deleted))
 """
 READ_SAVED = """
 select k.name, k.type, k.physical_id, k.data, k.created_at, t.project

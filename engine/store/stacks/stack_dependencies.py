@@ -22,7 +22,11 @@ select t.stack_id, t.version
  where (s.id = $1 or s.root_id = $1) and s.deleted_at is null and t.sources <> '{}'
  order by t.stack_id
 """
-READ_NAMES = "select id, name from stack where id = any ($1::uuid[]) and deleted_at is null"
+READ_NAMES = """
+select id, name from stack
+ where id = any ($1::uuid[])
+   and case when deleted_at is null then true end -- not by an index of all that exist
+"""
 #: Until the end of the transaction, no other one of the project records what a stack reads, and
 #: none begins to delete or abandon a stack. Acquire locks of stacks before it.
 LOCK_TO_READ = "select pg_advisory_xact_lock(hashtextextended('outputs ' || $1, 0))::text as locked"
@@ -46,7 +50,8 @@ with recursive root as (
 )
 select (select count(*) from stack s
           join traversal t on t.stack_id = s.id and t.number = s.traversal
-         where s.id = any ($2::uuid[]) and s.deleted_at is null
+         where s.id = any ($2::uuid[])
+           and case when s.deleted_at is null then true end -- as in READ_NAMES
            and t.action <> 'DELETE') as existing,
        (select s.name from upstream u join stack s on s.id = u.source
          where u.id = (select id from root) order by s.name limit 1) as circular

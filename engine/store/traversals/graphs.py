@@ -72,8 +72,8 @@ select k.stack_id, k.traversal, n.id, n.name as resource_name, n.type, n.operati
                            p.dependents, p.reasons)
        n (id, name, type, operation, direction, state, phase, dependents, reason) on true
  where p.stack_id is not null
-    or exists (select from archive_queue q
-                where q.stack_id = k.stack_id and q.traversal = k.traversal)
+    or (select true from archive_queue q
+         where q.stack_id = k.stack_id and q.traversal = k.traversal)
 """
 
 

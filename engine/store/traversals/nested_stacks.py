@@ -22,16 +22,21 @@ with recursive ancestor as (
     select p.parent_id, p.parent_resource from ancestor a join stack p on p.id = a.parent_id
 )
 update resource r set digest = ''
-  from ancestor a where r.stack_id = a.parent_id and r.id = a.parent_resource
+  from ancestor a
+ where r.stack_id = a.parent_id and r.id = a.parent_resource
+   and r.stack_id = any (array(select parent_id from ancestor))
+   and r.id = any (array(select parent_resource from ancestor))
 """
 RENAME_NESTED_PATHS = """
 with recursive renamed (id, suffix_start, path) as (
     select c.id, length(c.path) + 1, ltrim(p.path || '/' || $3::text, '/')
-      from stack p join stack c on c.parent_id = p.id and c.parent_resource = $2 where p.id = $1
+      from stack p join stack c on c.parent_id = $1 and c.parent_resource = $2 where p.id = $1
     union all
-    select c.id, r.suffix_start, r.path from renamed r join stack c on c.parent_id = r.id
+    select c.id, r.suffix_start, r.path from renamed r
+     cross join lateral (select id from stack where parent_id = r.id offset 0) c
 )
-update stack s set path = r.path || substr(s.path, r.suffix_start) from renamed r where s.id = r.id
+update stack s set path = r.path || substr(s.path, r.suffix_start) from renamed r
+ where s.id = r.id and s.id = any (array(select id from renamed))
 """
 READ_NESTED_TREE = """
 with recursive tree (id, level) as (
@@ -69,7 +74,10 @@ select t.state, t.version, t.requested_by, t.requested_by_id, t.nested_breakpoin
 """
 READ_NESTED_STACKS = """
 select coalesce(r.physical_id, c.id::text) as physical_id, c.id, c.name
-  from stack c left join resource r on r.stack_id = c.parent_id and r.id = c.parent_resource
+  from stack c
+  left join lateral (
+       select physical_id from resource
+        where stack_id = c.parent_id and id = c.parent_resource offset 0) r on true
  where c.parent_id = $1 and c.deleted_at is null
 """
 READ_MEMBERS = """
