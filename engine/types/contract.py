@@ -347,9 +347,9 @@ class ResourceType(ABC):
         return str(call.resource_id) if self.check_observes and call.physical_id else None
 
     def observation_endpoint(self, call: Call) -> str:
-        """The service that `observe` asks, in the budgets of requests too. If no call to it returns
-        a state, observations by policy wait before they try it again. It must have no secret.
-        Raises nothing."""
+        """The service that `observe` asks, in the budgets of requests too. If it fails
+        (`Observation.scope`), observations by policy wait before they try it again. It must have no
+        secret. Raises nothing."""
         return ""
 
     def observed_paths(self, properties: Mapping[str, Json]) -> Collection[str] | None:

@@ -10,6 +10,8 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
+from engine.types.failure_scope import FailureScope, scope_of_response
+
 #: Statuses after which a retry may succeed.
 BUSY = frozenset({429, 502, 503, 504})
 #: Statuses with which a service requests fewer requests; 503 only with the header Retry-After.
@@ -43,19 +45,23 @@ class Response:
 class NoResponse(Exception):
     """No complete response. The text is the reason, without the path, which may contain a secret.
 
-    retry: a retry may succeed.
+    retry: a retry may succeed. scope: REQUEST if the request or the response is not valid, else
+    ENDPOINT: the address, the connection, TLS or the time limit has failed.
     """
 
-    def __init__(self, reason: str, *, retry: bool) -> None:
+    def __init__(
+        self, reason: str, *, retry: bool, scope: FailureScope = FailureScope.ENDPOINT
+    ) -> None:
         super().__init__(reason)
         self.retry = retry
+        self.scope = scope
 
 
 class ServiceError(Exception):
     """A service did not fulfil a request. retry: a retry may succeed. status: None
     without a response. public: see `public_reason` of outcomes. throttled: seconds for which the
     service requests no further requests, 0.0 if it did not say how long; None: it did not request
-    that."""
+    that. scope: None: that of the status."""
 
     def __init__(
         self,
@@ -65,12 +71,14 @@ class ServiceError(Exception):
         status: int | None = None,
         public: str = "",
         throttled: float | None = None,
+        scope: FailureScope | None = None,
     ) -> None:
         super().__init__(reason)
         self.public = public
         self.retry = retry
         self.status = status
         self.throttled = throttled
+        self.scope = scope or scope_of_response(status, throttled=throttled is not None)
 
 
 def throttling(response: Response) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from engine.types.failure_scope import FailureScope
 from engine.words import Json, ObservedState
 
 #: Characters of an observed value: a string, or another value as JSON. Longer ones are shortened.
@@ -68,7 +69,8 @@ class Observation:
     resource; shown in place of it if a property is secret. retry_after: of UNKNOWN: seconds for
     which the provider requests no further requests, 0.0 if it did not say how long; None: it did
     not request that. incomplete: of UNKNOWN and CHANGED: the provider works, but its answer lacks a
-    value that is compared. absent: the paths of such values, as the reason names them.
+    value that is compared. absent: the paths of such values, as the reason names them. scope: of
+    UNKNOWN: what the failure is about; with `retry_after` always the endpoint.
     """
 
     state: ObservedState
@@ -78,6 +80,7 @@ class Observation:
     retry_after: float | None = None
     incomplete: bool = False
     absent: Sequence[str] = ()
+    scope: FailureScope = FailureScope.REQUEST
 
     @property
     def is_usable(self) -> bool:
@@ -128,11 +131,15 @@ class Observation:
 
     @classmethod
     def unknown(
-        cls, reason: str, public_reason: str = "", retry_after: float | None = None
+        cls,
+        reason: str,
+        public_reason: str = "",
+        retry_after: float | None = None,
+        scope: FailureScope = FailureScope.REQUEST,
     ) -> "Observation":
         return cls(
             ObservedState.UNKNOWN, reason=reason, public_reason=public_reason,
-            retry_after=retry_after,
+            retry_after=retry_after, scope=scope,
         )  # fmt: skip
 
 

@@ -13,10 +13,11 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, TypeVar
 
+from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation
 from engine.words import Json, ResourceId
 
@@ -94,6 +95,8 @@ class ObservedList:
         return observed
 
     async def observe_missing(self, call: "Call") -> Observation:
-        """The observation of a resource whose object the list lacks."""
-        observation = self.missing(call)
-        return await observation if isawaitable(observation) else observation
+        """The observation of a resource whose object the list lacks. Its failure says nothing about
+        the list, which has been read."""
+        missing = self.missing(call)
+        observation = await missing if isawaitable(missing) else missing
+        return replace(observation, scope=FailureScope.OBJECT)

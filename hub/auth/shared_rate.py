@@ -31,15 +31,24 @@ class SharedRate:
             return 0.0
         return self._rate.wait(_read_paid(self._counts.get(key, now), now), now)
 
-    def charge(self, key: str, now: float, count: int) -> None:
-        """Count events even if the limit is reached; later events wait longer."""
+    def spend_many(self, key: str, now: float, count: int) -> float:
+        """Count events, also if the limit does not allow all of them. Returns 0.0 if it does, else
+        the seconds until another one may be counted."""
         if self._rate.per_second <= 0 or count <= 0:
-            return
+            return 0.0
 
         def add(found: Count | None) -> Count:
             return Count(0.0, self._rate.charge(_read_paid(found, now), now, count))
 
-        self._counts.change(key, now, add)
+        paid = _read_paid(self._counts.change(key, now, add), now)
+        if count <= self._rate.remaining(paid, now):
+            return 0.0
+        return self._rate.wait(self._rate.charge(paid, now, count), now)
+
+    @property
+    def at_once(self) -> int:
+        """How many events may be counted at once."""
+        return self._rate.remaining(0.0, 0.0)
 
 
 def _read_paid(found: Count | None, now: float) -> float:

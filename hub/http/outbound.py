@@ -22,6 +22,7 @@ from engine.outgoing_address_check import (
     guarded_connector,
     parse_target,
 )
+from engine.types.failure_scope import FailureScope
 from engine.types.http_client import NoResponse, Request, Response
 
 #: For addresses in the settings, which are not restricted.
@@ -91,15 +92,15 @@ class Outbound:
         settings = self._settings
         url, found = parse_target(request.url, settings.allow, remedy=settings.remedy)
         if url is None:
-            raise NoResponse("; ".join(str(one) for one in found), retry=False)
+            reason = "; ".join(str(one) for one in found)
+            raise NoResponse(reason, retry=False, scope=FailureScope.REQUEST)
         if self._session is None:
             raise RuntimeError("the HTTP client is used outside its context manager")
         try:
             tls = _tls(request.ca_pem, request.insecure)
         except (OSError, ValueError):
-            raise NoResponse(
-                "the certificate authority is not a PEM certificate", retry=False
-            ) from None
+            reason = "the certificate authority is not a PEM certificate"
+            raise NoResponse(reason, retry=False, scope=FailureScope.REQUEST) from None
         try:
             async with self._session.request(
                 request.method,
@@ -115,9 +116,8 @@ class Outbound:
                 read = await read_whole(response.content, settings.max_response)
                 if read is None:
                     response.close()
-                    raise NoResponse(
-                        f"the response is longer than {settings.max_response} bytes", retry=False
-                    )
+                    reason = f"the response is longer than {settings.max_response} bytes"
+                    raise NoResponse(reason, retry=False, scope=FailureScope.REQUEST)
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return Response(response.status, headers, read)
         except TimeoutError:
@@ -125,7 +125,9 @@ class Outbound:
                 f"no complete response within {settings.timeout:g} s", retry=True
             ) from None
         except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
-            raise NoResponse(failure_reason(error), retry=_is_retryable(error)) from error
+            raise NoResponse(
+                failure_reason(error), retry=_is_retryable(error), scope=_scope_of(error)
+            ) from error
 
 
 @lru_cache(maxsize=64)
@@ -145,6 +147,17 @@ def _is_retryable(error: Exception) -> bool:
             return False
         case _:
             return True
+
+
+def _scope_of(error: Exception) -> FailureScope:
+    """REQUEST if its URL or the response is not valid."""
+    match error:
+        case aiohttp.ClientSSLError():
+            return FailureScope.ENDPOINT
+        case aiohttp.ClientResponseError() | UnicodeError() | ValueError():
+            return FailureScope.REQUEST
+        case _:
+            return FailureScope.ENDPOINT
 
 
 class Certificates(Protocol):

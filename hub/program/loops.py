@@ -223,6 +223,7 @@ class Loops:
             repair=self.engine.repairs.start,
             approved=self.engine.repairs.start_approved,
             within_quota=self.engine.observations.within_quota,
+            lease=settings.engine.lease,
             new_id=uuid4,
             chance=random.SystemRandom().random,
             supervisor=self.supervisor,

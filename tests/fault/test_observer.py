@@ -4,6 +4,7 @@ round of a converge is one update."""
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -30,6 +31,8 @@ requests_per_minute = 6000
 enabled = true
 allow = ["127.0.0.0/8"]
 """
+#: Renewed often enough on a busy machine.
+LEASES = SETTINGS.replace('lease = "1s"', 'lease = "4s"')
 POLICY = {"convergence": {"observe": {"every": "10h"}, "on_drift": "repair"}}
 #: Also ends the lease of a dead process.
 DUE = """
@@ -217,6 +220,94 @@ async def test_a_death_when_drift_is_not_repaired_says_so_once(
     finally:
         await conn.close()
         await asyncio.to_thread(server.stop)
+
+
+@pytest.mark.parametrize("by", ["a restart", "another process"])
+async def test_the_observation_of_a_killed_process_is_repeated_when_its_lease_ends(
+    database_url: str, tmp_path: Path, things: Things, by: str
+) -> None:
+    """Each resource is observed once more, also with several observers."""
+    server = ServerProcess(tmp_path, settings=LEASES, database_url=database_url)
+    further = [
+        ServerProcess(tmp_path, settings=LEASES, database_url=database_url) for _ in range(2)
+    ]
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        await asyncio.to_thread(server.start)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, server.url)
+            await http.create("s", {name: thing(things) for name in "ab"})
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            things.gate = asyncio.Event()
+            things.requests.clear()
+            await http.act("s", "observe")
+            await eventually(lambda: _is(things.requests["list"] == 1))
+            if by == "another process":
+                for one in further:
+                    await asyncio.to_thread(one.start)
+                http = Http(session, further[0].url)
+            await asyncio.to_thread(server.kill)
+            things.gate.set()
+            if by == "a restart":
+                await asyncio.to_thread(server.start)
+            found = next(iter(things.objects.values()))
+            found["size"] = 7
+
+            async def has_drift() -> bool:
+                drift = await http.stack_request("GET", "s", "/drift")
+                return not drift["observing"] and len(drift["resources"]) == 1
+
+            await eventually(has_drift)
+            assert things.requests == {"list": 2}
+    finally:
+        for one in (server, *further):
+            await asyncio.to_thread(one.stop)
+
+
+async def test_an_observation_that_takes_many_leases_is_made_once(
+    database_url: str, tmp_path: Path, things: Things
+) -> None:
+    servers = [
+        ServerProcess(tmp_path, settings=LEASES, database_url=database_url) for _ in range(2)
+    ]
+    conn = await asyncpg.connect(database_url)
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        for one in servers:
+            await asyncio.to_thread(one.start)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, servers[0].url)
+            await http.create("s", {"a": thing(things)})
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            things.gate = asyncio.Event()
+            things.requests.clear()
+            await http.act("s", "observe")
+            await eventually(lambda: _is(things.requests["list"] == 1))
+            leases = "select next_at from observation_schedule where claimed_at is not null"
+            first = await conn.fetchval(leases)
+
+            async def is_renewed_often() -> bool:
+                later = await conn.fetchval(leases)
+                return bool(later and later - first > timedelta(seconds=8))
+
+            await eventually(is_renewed_often)
+            things.gate.set()
+
+            async def is_observed() -> bool:
+                drift = await http.stack_request("GET", "s", "/drift")
+                return not drift["observing"] and drift["observed_at"] is not None
+
+            await eventually(is_observed)
+            assert things.requests == {"list": 1}
+            assert await conn.fetchval("select claim from observation_schedule") == 1
+    finally:
+        await conn.close()
+        for one in servers:
+            await asyncio.to_thread(one.stop)
+
+
+async def _is(fact: bool) -> bool:
+    return fact
 
 
 async def lost(conn: asyncpg.Connection) -> str:

@@ -45,6 +45,7 @@ POLICY: Json = {
 DUE = (
     "update observation_schedule set next_at = now() - interval '1s' where next_at is not null",
     "delete from provider_failure",
+    "delete from failed_request",
 )
 
 

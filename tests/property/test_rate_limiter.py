@@ -78,7 +78,8 @@ def test_processes_that_share_counts_limit_as_one(
     for gap, charged in events:
         now += gap
         assert shared.spend("a", now) == one.spend("a", now)
-        shared.charge("a", now, charged)
+        left = one.remaining(now).get("a", shared.at_once)
+        assert (shared.spend_many("a", now, charged) == 0.0) == (charged <= left)
         one.charge("a", now, charged)
         assert shared.wait("a", now) == one.wait("a", now)
     counts.close()

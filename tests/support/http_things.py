@@ -18,7 +18,8 @@ PAGE = 3
 
 class Things:
     """A real HTTP service with objects. requests: their number by kind. faults: the response to GET
-    requests in place of the usual one: a status or a text. retry_after: this header of a status.
+    requests in place of the usual one: a status or a text; also given by the query `fault` of a
+    request. retry_after: this header of a status.
     fail_after: so many reads are answered before `faults`.
     lists_nothing: lists have no objects, as those of a service that has just started.
     listed_fields: the only fields that lists show.
@@ -60,7 +61,7 @@ class Things:
 
     async def read(self, request: web.Request) -> web.Response:
         self.requests["read"] += 1
-        if (fault := self._fault()) is not None:
+        if (fault := self._fault(request)) is not None:
             return fault
         thing = self.objects.get(request.match_info["id"])
         return web.json_response(thing or {}, status=200 if thing else 404)
@@ -74,7 +75,7 @@ class Things:
         self.requests["list"] += 1
         if self.gate is not None:
             await self.gate.wait()
-        if (fault := self._fault()) is not None:
+        if (fault := self._fault(request)) is not None:
             return fault
         start = int(request.query.get("start", 0))
         if start:
@@ -86,7 +87,9 @@ class Things:
         following = f"/things?start={start + PAGE}" if start + PAGE < len(things) else None
         return web.json_response({"things": things[start : start + PAGE], "next": following})
 
-    def _fault(self) -> web.Response | None:
+    def _fault(self, request: web.Request) -> web.Response | None:
+        if own := request.query.get("fault"):
+            return web.Response(status=int(own)) if own.isdigit() else web.Response(text=own)
         if not self.faults or 0 < self.requests["read"] <= self.fail_after:
             return None
         fault = self.faults[0] if len(self.faults) == 1 else self.faults.pop(0)

@@ -49,9 +49,9 @@ MOVED: Mapping[str, str] = {
     **dict.fromkeys((
         "idempotency", "software_deployment", "software_config", "hook", "decision",
         "audit_checkpoint", "delivery", "observation_schedule", "completion_request",
-        "project_usage", "observer_usage", "resource_sample", "provider_failure", "trust",
-        "observation_credential", "labelled_work", "purged_position", "position_shift", "outbox",
-        "audit_chain",
+        "project_usage", "observer_usage", "resource_sample", "provider_failure",
+        "failed_request", "trust", "observation_credential", "labelled_work",
+        "purged_position", "position_shift", "outbox", "audit_chain",
         "usage_feed", "subscription", "stack",
     ), _PROJECT),
 }  # fmt: skip

@@ -40,6 +40,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $11, $13)
 SET_PROJECT = "update decision set project = $2 where stack_id = $1 and project is null"
 #: After a change of the credential, observations need not wait until earlier failures are over.
 END_PAUSES = """
+with requests as (
+    update failed_request set until = clock_timestamp()
+     where project = $1 and until > clock_timestamp()
+)
 update provider_failure set until = clock_timestamp()
  where project = $1 and not throttled and until > clock_timestamp()
 """

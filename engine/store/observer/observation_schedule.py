@@ -235,6 +235,17 @@ update observation_schedule q set next_at = clock_timestamp() + $3
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
 returning q.stack_id
 """
+#: As `RENEW`, without the rows that a transaction has locked: it renews or ends their claims.
+RENEW_UNLOCKED = """
+with unlocked as materialized (
+    select q.stack_id from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
+      join observation_schedule q on q.stack_id = c.stack_id and q.claim = c.claim
+     where q.claimed_at is not null
+       for update of q skip locked
+)
+update observation_schedule q set next_at = clock_timestamp() + $3
+  from unlocked u where q.stack_id = u.stack_id
+"""
 #: $1: projects to leave out.
 NEXT_DUE = """
 with recursive turn as (
@@ -557,6 +568,13 @@ async def renew(conn: Connection, claimed: Sequence[ClaimedStack], lease: timede
     """Return the stacks whose claim still holds."""
     rows = await conn.fetch(RENEW, *_claims(claimed), lease)
     return {row["stack_id"] for row in rows}
+
+
+async def renew_unlocked(
+    conn: Connection, claimed: Sequence[ClaimedStack], lease: timedelta
+) -> None:
+    """Renew the claims that still hold and that no other transaction changes now."""
+    await conn.execute(RENEW_UNLOCKED, *_claims(claimed), lease)
 
 
 async def until_next(conn: Connection, except_projects: Sequence[str] = ()) -> timedelta | None:

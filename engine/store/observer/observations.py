@@ -111,18 +111,19 @@ _KNOWN_CHANGED = digests_differ_in_sql("b.known_digest", "excluded.drift_digest"
 REPORTED_DIGEST = "(b.reported ->> 'digest')"
 _REPORTED_COMPARABLE = compare_keys_in_sql(REPORTED_DIGEST, "excluded.drift_digest")
 #: $1: observed resources: [{stack_id, id, recorded_at, state, differences, digest, reason,
-#: endpoint, found_by, polled}]; state null: as recorded. A row is written only if the state differs
-#: from the one before, or after a report of a change, and only if the resource is the same as when
-#: it was read. An unknown state keeps the drift that was known before it, which lasts from its
-#: first observation on if it is there again later. Reported drift gets the digest that an earlier
-#: release has not recorded, or that was made with the key of another installation. found: how many
-#: have become different. changed: the resources that were not the same. The schedule of a stack
-#: records when drift was last found or ended.
+#: endpoint, request, found_by, polled}]; state null: as recorded. A row is written only if the
+#: state differs from the one before, or after a report of a change, and only if the resource is the
+#: same as when it was read. An unknown state keeps the drift that was known before it, which lasts
+#: from its first observation on if it is there again later. Reported drift gets the digest that an
+#: earlier release has not recorded, or that was made with the key of another installation. found:
+#: how many have become different. changed: the resources that were not the same. The schedule of a
+#: stack records when drift was last found or ended.
 WRITE = f"""
 with given as materialized (
     select o.*, clock_timestamp() as now
       from jsonb_to_recordset($1) o (stack_id uuid, id uuid, recorded_at timestamptz, state text,
                                      differences jsonb, digest text, reason text, endpoint text,
+                                     request text,
                                      found_by text, polled boolean)
 ), observed as materialized (
     select o.*,
@@ -162,13 +163,15 @@ with given as materialized (
                           and b.resolved_at is null)
 ), written as (
     insert into observation as b (stack_id, resource_id, state, differences, drift_digest, reason,
-                                  endpoint, found_by, recorded_at, since, observed_at, digested_at)
-    select o.stack_id, o.id, o.state, o.differences, o.digest, o.reason, o.endpoint, o.found_by,
-           o.recorded_at, o.now, o.polled_at, o.polled_at
+                                  endpoint, request, found_by, recorded_at, since, observed_at,
+                                  digested_at)
+    select o.stack_id, o.id, o.state, o.differences, o.digest, o.reason, o.endpoint, o.request,
+           o.found_by, o.recorded_at, o.now, o.polled_at, o.polled_at
       from observed o where o.state is not null order by o.stack_id, o.id
     on conflict (stack_id, resource_id) do update
        set state = excluded.state, differences = excluded.differences, reason = excluded.reason,
-           endpoint = excluded.endpoint, recorded_at = excluded.recorded_at,
+           endpoint = excluded.endpoint, request = excluded.request,
+           recorded_at = excluded.recorded_at,
            observed_at = excluded.observed_at, resolved_at = null,
            drift_digest = excluded.drift_digest, digested_at = excluded.digested_at,
            reported = case
@@ -274,10 +277,10 @@ class ResourcePage:
 @dataclass(frozen=True, slots=True)
 class ObservedResource:
     """recorded_at: `RecordedResource.updated_at`. state: None: as recorded. differences:
-    [{path, desired, observed}], without secrets. endpoint: that was asked, if the state is not
-    known. found_by: what caused the observation. polled: False: its provider was not asked, because
-    it gets no requests for a while. drift_digest: see `engine.hooks.drift_digests`; None: there are
-    no differences, or the observer has no key."""
+    [{path, desired, observed}], without secrets. endpoint, request: that were asked, if the state
+    is not known. found_by: what caused the observation. polled: False: its provider was not asked,
+    because it gets no requests for a while. drift_digest: see `engine.hooks.drift_digests`; None:
+    there are no differences, or the observer has no key."""
 
     stack_id: UUID
     id: UUID
@@ -286,6 +289,7 @@ class ObservedResource:
     differences: Sequence[Mapping[str, Json]] = ()
     reason: str = ""
     endpoint: str = ""
+    request: str = ""
     found_by: FoundBy | None = None
     polled: bool = True
     drift_digest: str | None = None
@@ -400,6 +404,7 @@ async def write(conn: Connection, observed: Sequence[ObservedResource]) -> Writt
             "digest": one.drift_digest,
             "reason": one.reason,
             "endpoint": one.endpoint,
+            "request": one.request,
             "found_by": one.found_by,
             "polled": one.polled,
         }

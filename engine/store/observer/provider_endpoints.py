@@ -48,7 +48,7 @@ select f.project, f.type, f.endpoint, f.failures, f.reason, f.public_reason, f.t
 """
 #: $1: [{project, type, endpoint, failures, seconds, reason, public_reason, throttled}]. Of
 #: processes that fail at the same time, the first one counts. Also deletes pauses that ended $2
-#: ago.
+#: ago, and of those that the projects had before all but the $3 that end last.
 STORE_FAILURES = """
 with old as materialized (
     select project, type, endpoint from provider_failure
@@ -56,6 +56,20 @@ with old as materialized (
        for update skip locked
 ), forgotten as (
     delete from provider_failure f using old o
+     where f.project = o.project and f.type = o.type and f.endpoint = o.endpoint
+       and not exists (select from jsonb_to_recordset($1) d (project text, type text, endpoint text)
+                        where d.project = o.project and d.type = o.type
+                          and d.endpoint = o.endpoint)
+), further as materialized (
+    select f.project, f.type, f.endpoint
+      from (select distinct project from jsonb_to_recordset($1) d (project text)) p
+     cross join lateral (select project, type, endpoint from provider_failure
+                          where project = p.project order by until desc offset $3) o
+      join provider_failure f
+        on f.project = o.project and f.type = o.type and f.endpoint = o.endpoint
+       for update of f skip locked
+), replaced as (
+    delete from provider_failure f using further o
      where f.project = o.project and f.type = o.type and f.endpoint = o.endpoint
        and not exists (select from jsonb_to_recordset($1) d (project text, type text, endpoint text)
                         where d.project = o.project and d.type = o.type
@@ -87,9 +101,10 @@ select (select count(*) from provider_failure
        (select coalesce(sum(cardinality(deferred)), 0)
           from observation_schedule where deferred is not null)::integer as resources
 """
-#: Of a stack and its nested stacks: what is not observed until when, and why. type, endpoint:
-#: empty if it was left out: the budget of requests is used up, or `release` has a reason. What is
-#: observed now, or due, does not wait.
+#: Of a stack and its nested stacks: what is not observed until when, and why: its endpoint has
+#: failed, its request, or most requests of its stack. type, endpoint: empty if it was left out: the
+#: budget of requests is used up, or `release` has a reason. What is observed now, or due, does not
+#: wait.
 READ_PAUSED = """
 with recursive tree (id, project) as (
     select id, project from stack where id = $1
@@ -97,17 +112,19 @@ with recursive tree (id, project) as (
     select c.id, c.project from tree t
      cross join lateral (select id, project from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
+), unknown as materialized (
+    select t.project, t.id as stack_id, r.type, b.endpoint, b.request,
+           r.masked_properties is not null as has_secrets
+      from tree t
+     cross join lateral (select * from observation
+                          where stack_id = t.id and state = 'unknown' and resolved_at is null
+                         offset 0) b
+     cross join lateral (select type, masked_properties from resource
+                          where stack_id = t.id and id = b.resource_id
+                            and updated_at = b.recorded_at and replaced_by is null offset 0) r
 )
 select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.throttled
-  from (select t.project, r.type, b.endpoint, r.masked_properties is not null as has_secrets
-          from tree t
-         cross join lateral (select * from observation
-                              where stack_id = t.id and state = 'unknown' and resolved_at is null
-                             offset 0) b
-         cross join lateral (select type, masked_properties from resource
-                              where stack_id = t.id and id = b.resource_id
-                                and updated_at = b.recorded_at and replaced_by is null offset 0) r
-       ) u
+  from unknown u
  cross join lateral (
        select type, endpoint, until, throttled,
               case when u.has_secrets then public_reason else reason end as reason
@@ -115,6 +132,20 @@ select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.
         where project = u.project and type = u.type and endpoint = u.endpoint
           and until > clock_timestamp() offset 0) f
  group by f.type, f.endpoint, f.until, f.reason, f.throttled
+union all
+(select type, endpoint, count(*)::integer, max(until), reason, false
+   from unknown u
+  cross join lateral (
+        select until, case when public_reason = '' and not u.has_secrets then reason
+                           else public_reason end as reason
+          from failed_request
+         where project = u.project and type = u.type and endpoint = u.endpoint
+           and request in (u.request, u.stack_id::text) and until > clock_timestamp()
+         order by until desc limit 1) f
+  where not exists (select from provider_failure e
+                     where e.project = u.project and e.type = u.type and e.endpoint = u.endpoint
+                       and e.until > clock_timestamp())
+  group by type, endpoint, reason order by count(*) desc, reason limit 100)
 union all
 select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason, false
   from tree t
@@ -160,7 +191,7 @@ Endpoint = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredFailure:
-    """See `engine.work.observer.endpoint_back_off.FailedEndpoint`."""
+    """See `engine.work.observer.endpoint_back_off.KnownFailure`."""
 
     failures: int
     remaining: timedelta
@@ -171,9 +202,8 @@ class StoredFailure:
 
 @dataclass(frozen=True, slots=True)
 class NewFailure:
-    """pause: until policies observe the endpoint again."""
+    """Of an endpoint or a request. pause: until policies observe it again."""
 
-    endpoint: Endpoint
     failures: int
     pause: timedelta
     reason: str
@@ -281,23 +311,24 @@ async def read_failures(
 
 
 async def store_failures(
-    conn: Connection, failures: Sequence[NewFailure], remembered: timedelta
+    conn: Connection, failures: Mapping[Endpoint, NewFailure], remembered: timedelta, limit: int
 ) -> None:
-    """remembered: for how long after its pause a failure counts."""
+    """remembered: for how long after its pause a failure counts. limit: of failures of a project,
+    which new ones can exceed."""
     rows = [
         {
-            "project": one.endpoint[0],
-            "type": one.endpoint[1],
-            "endpoint": one.endpoint[2],
+            "project": key[0],
+            "type": key[1],
+            "endpoint": key[2],
             "failures": one.failures,
             "seconds": one.pause.total_seconds(),
             "reason": one.reason,
             "public_reason": one.public_reason,
             "throttled": one.throttled,
         }
-        for one in failures
+        for key, one in failures.items()
     ]
-    await conn.execute(STORE_FAILURES, rows, remembered)
+    await conn.execute(STORE_FAILURES, rows, remembered, limit)
 
 
 async def delete_failures(conn: Connection, endpoints: Sequence[Endpoint]) -> None:

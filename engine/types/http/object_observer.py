@@ -89,7 +89,7 @@ class ObjectObserver:
     def _unknown(self, call: Call, remote: RemoteObject, error: Exception) -> Observation:
         service = error if isinstance(error, ServiceError) else ServiceError("")
         text = self.service.mask_text(call, remote, str(error))
-        return Observation.unknown(text, service.public, service.throttled)
+        return Observation.unknown(text, service.public, service.throttled, service.scope)
 
 
 def _is_readable(call: Call) -> bool:

@@ -75,7 +75,9 @@ class HttpService:
             raise ServiceError(f"{name}: {error}", public=public) from None
         except NoResponse as error:
             public = f"{name}: the service did not answer"
-            raise ServiceError(f"{name}: {error}", retry=error.retry, public=public) from None
+            raise ServiceError(
+                f"{name}: {error}", retry=error.retry, public=public, scope=error.scope
+            ) from None
         check_status(name, response, definition.get("expect") or [])
         return response, request
 

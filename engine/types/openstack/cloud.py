@@ -27,6 +27,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Forbidden, HeadgateError, Unavailable
 from engine.types.contract import Call
 from engine.types.custom_constraints import ValidationContext
+from engine.types.failure_scope import FailureScope
 from engine.types.http_client import HttpClient, NoResponse, Request, Response
 from engine.types.observation import request_sent
 from engine.types.openstack.service_errors import (
@@ -500,7 +501,9 @@ class Session:
             )
         except NoResponse as error:
             public = f"{service.name} did not answer the request to {doing}"
-            raise CloudError(f"{public}: {error}", retry=error.retry, public=public) from None
+            raise CloudError(
+                f"{public}: {error}", retry=error.retry, public=public, scope=error.scope
+            ) from None
 
 
 def segment(value: Json) -> str:
@@ -521,7 +524,8 @@ def _no_token_error(doing: str, error: HeadgateError) -> CloudError:
     if error.code == OBSERVATION_CREDENTIAL_REFUSED or isinstance(error, NoStackProject):
         public = f"cannot {doing}: {error}"
     retry = isinstance(error, Unavailable) and error.code != "Unauthorized"
-    return CloudError(f"cannot {doing}: {error}", retry=retry, public=public)
+    scope = FailureScope.ENDPOINT if retry else FailureScope.REQUEST
+    return CloudError(f"cannot {doing}: {error}", retry=retry, public=public, scope=scope)
 
 
 def _document(service: Service, doing: str, response: Response, *, lenient: bool = False) -> Json:

@@ -108,7 +108,7 @@ def would_wait(call: Call, outcome: Outcome) -> bool:
 
 def unknown_state(error: CloudError) -> Observation:
     """The observation of a resource whose object could not be read."""
-    return Observation.unknown(str(error), error.public, error.throttled)
+    return Observation.unknown(str(error), error.public, error.throttled, error.scope)
 
 
 def observed_list(

@@ -19,6 +19,7 @@ from typing import Final
 
 import orjson
 
+from engine.types.failure_scope import FailureScope
 from engine.types.http_client import BUSY, Response, ServiceError, throttling
 from engine.types.openstack.services import LOAD_BALANCER, MESSAGING, NETWORK, Service
 from engine.types.text_cleaning import decode_text, replace_nul
@@ -65,8 +66,11 @@ class CloudError(ServiceError):
         message: str = "",
         retry_after: float | None = None,
         throttled: float | None = None,
+        scope: FailureScope | None = None,
     ) -> None:
-        super().__init__(reason, retry=retry, status=status, public=public, throttled=throttled)
+        super().__init__(
+            reason, retry=retry, status=status, public=public, throttled=throttled, scope=scope
+        )
         self.kind = kind
         self.message = message or reason
         self.retry_after = retry_after

@@ -300,7 +300,7 @@ class RemoteStack(ResourceType):
             shown = await api.observe(_place(call))
         except ServiceError as error:
             reason = mask_secrets(str(error), self._credentials.secrets())
-            return Observation.unknown(reason, error.public, error.throttled)
+            return Observation.unknown(reason, error.public, error.throttled, error.scope)
         return GONE if shown is None else observe_stack(call.properties, shown)
 
     def needs_replace(self, call: Call) -> bool:

@@ -268,7 +268,10 @@ class Api:
         except NoResponse as error:
             public = "the endpoint did not answer"
             raise ServiceError(
-                f"{self.endpoint.name}: {error}", retry=error.retry, public=public
+                f"{self.endpoint.name}: {error}",
+                retry=error.retry,
+                public=public,
+                scope=error.scope,
             ) from None
         if answer.status in BUSY:
             reason = f"{self.endpoint.name} answered {answer.status}"

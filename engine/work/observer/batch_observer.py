@@ -46,8 +46,6 @@ from engine.work.worker_metrics import WorkerMetrics
 PAGE, PAGE_BYTES = 2_000, 4_000_000
 #: Resources of a batch that are left until its lists are read.
 LISTED = 50_000
-#: Until another process may claim a stack; renewed for each page of resources or of a list.
-LEASE = timedelta(minutes=3)
 #: Until the next attempt after an internal error.
 RETRY = timedelta(minutes=1)
 
@@ -103,9 +101,9 @@ class ObservedPage:
 
 
 class BatchObserver:
-    """policies: the operator's rules. chance: a number from 0 up to 1, for jitter. slot: the row of
-    a project in which this process counts its work. page: resources that are read at once. digests:
-    of drift; None: it is compared as it is shown."""
+    """policies: the operator's rules. lease: of claims; see `ClaimRenewal`. chance: a number from 0
+    up to 1, for jitter. slot: the row of a project in which this process counts its work. page:
+    resources that are read at once. digests: of drift; None: it is compared as it is shown."""
 
     def __init__(
         self,
@@ -118,6 +116,7 @@ class BatchObserver:
         *,
         guard: Guard,
         metrics: WorkerMetrics,
+        lease: timedelta,
         chance: Callable[[], float],
         slot: int,
         within_quota: WithinQuota | None,
@@ -133,6 +132,7 @@ class BatchObserver:
         self._reactions = reactions
         self._guard = guard
         self._metrics = metrics
+        self._lease = lease
         self._chance = chance
         self._slot = slot
         self._within_quota = within_quota
@@ -328,7 +328,7 @@ class BatchObserver:
         self._metrics.record_observation(judged.state)
         return observed_resource(
             one, judged, group.type.schema, group.endpoint, progress.found_by,
-            polled=polled, digests=self._digests,
+            polled=polled, request=group.request, digests=self._digests,
         )  # fmt: skip
 
     async def _write(self, batch: ObservedBatch, observed: ObservedPage) -> None:
@@ -337,7 +337,7 @@ class BatchObserver:
         ended = batch.ended_stacks()
         async with self._database.transaction("observed") as conn:
             stacks = [one.stack for one in batch.stacks.values()]
-            held = await observation_schedule.renew(conn, stacks, LEASE)
+            held = await observation_schedule.renew(conn, stacks, self._lease)
             drift = 0
             if written := [one for one in observed.resources if one.stack_id in held]:
                 result = await observations.write(conn, written)

@@ -1,14 +1,22 @@
 """Resources that one request to a provider observes, and what the request returned. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from engine.store.observer.observations import RecordedResource
 from engine.types.contract import Call, ResourceType
+from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation
 from engine.types.observed_list import ObservedList
 from engine.words import Json, ResourceId
-from engine.work.observer.endpoint_back_off import Endpoint, FailedEndpoint, is_throttled
+from engine.work.observer.endpoint_back_off import (
+    Endpoint,
+    KnownFailures,
+    RequestOutcome,
+    is_throttled,
+)
 
 #: The name of a type, and its `observation_key`, in the region of the stack.
 GroupKey = tuple[str, str]
@@ -18,14 +26,21 @@ FoundObjects = Sequence[tuple[RecordedResource, Json]]
 
 @dataclass(eq=False, slots=True)
 class CallGroup:
-    """Resources that one call observes. requests: how many it has sent."""
+    """Resources that one call observes. request: identifies the call in the failures of its
+    endpoint: a digest of the key, and of the state of the resource if it has a call of its own.
+    requests: how many it has sent."""
 
     key: GroupKey
     type: ResourceType
     endpoint: Endpoint
+    request: str
     resources: list[RecordedResource] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     requests: int = 0
+
+    @property
+    def stacks(self) -> frozenset[UUID]:
+        return frozenset(one.stack_id for one in self.resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +62,30 @@ class CallResult:
         """Why the provider requests fewer requests; None: it does not."""
         return next(filter(is_throttled, (*self.found.values(), self.unknown)), None)
 
+    @property
+    def outcome(self) -> RequestOutcome:
+        usable, failed = Counter[UUID](), Counter[UUID]()
+        for one in self.group.resources:
+            seen = self.found.get(ResourceId(one.id), self.unknown)
+            if seen.is_usable:
+                usable[one.stack_id] += 1
+            elif seen.scope is FailureScope.OBJECT:
+                failed[one.stack_id] += 1
+        group = self.group
+        return RequestOutcome(
+            group.request, group.stacks, self.failure, self.throttling, usable, failed
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class AdmittedGroups:
     """groups: those that may be called now. skipped: results of those whose endpoint has failed
-    before. known: the endpoints that have."""
+    before. known: what has. requested: by a user."""
 
     groups: Sequence[CallGroup]
     skipped: Sequence[CallResult]
-    known: Mapping[Endpoint, FailedEndpoint]
+    known: KnownFailures
+    requested: bool
 
 
 @dataclass(slots=True)
@@ -73,3 +103,8 @@ class ListResult:
     def throttling(self) -> Observation | None:
         """See `CallResult`."""
         return self.failure if self.failure and is_throttled(self.failure) else None
+
+    @property
+    def outcome(self) -> RequestOutcome:
+        group = self.group
+        return RequestOutcome(group.request, group.stacks, self.failure, self.throttling)

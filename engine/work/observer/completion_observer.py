@@ -30,7 +30,12 @@ from engine.types.regions import listed_region, name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import Json
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
-from engine.work.observer.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked
+from engine.work.observer.endpoint_back_off import (
+    Endpoint,
+    EndpointVerdict,
+    KnownFailures,
+    is_blocked,
+)
 from engine.work.observer.provider_endpoints import ProviderEndpoints
 from engine.work.worker_metrics import WorkerMetrics
 
@@ -203,7 +208,7 @@ class CompletionObserver:
             return False
         type_ = self._registry.get(claimed.type)
         endpoint = endpoint_of(claimed, type_, definition)
-        known = await self._endpoints.read_failed([endpoint])
+        known = await self._endpoints.read_failed(endpoint)
         await self._take(endpoint, known)
         try:
             with count_requests() as count:
@@ -218,14 +223,15 @@ class CompletionObserver:
             if error.retry_after is None:
                 raise
             failure = Observation.unknown(str(error), str(error), error.retry_after)
-            pauses = await self._endpoints.record([], {endpoint: failure}, known)
+            verdict = EndpointVerdict(failure)
+            pauses = await self._endpoints.record({endpoint: verdict}, known, requested=False)
             raise EndpointThrottled(str(error), pauses[endpoint]) from None
-        await self._endpoints.record([endpoint], {}, known)
+        await self._endpoints.record({endpoint: EndpointVerdict(None)}, known, requested=False)
         return True
 
-    async def _take(self, endpoint: Endpoint, known: Mapping[Endpoint, FailedEndpoint]) -> None:
+    async def _take(self, endpoint: Endpoint, known: KnownFailures) -> None:
         """Take a request from the budget of the endpoint. Raises RequestPostponed."""
-        failed = known.get(endpoint)
+        failed = known.endpoints.get(endpoint)
         if failed is not None and is_blocked(failed, requested=True):
             raise RequestPostponed(failed.remaining)
         grant = (await self._endpoints.take(endpoint[0], {endpoint[2]: 1}))[endpoint[2]]

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
 from engine.loop_guard import Guard
 from engine.store.observer.observations import RecordedResource
 from engine.types.contract import Call
+from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation, count_requests
 from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.words import Json, ResourceId
@@ -23,8 +25,7 @@ PAGES_OF_LIST = 5
 
 
 class ListReader:
-    """timeout: for a page of a list, and for all reads of single objects of a page of resources. It
-    is shorter than the lease of a claim, which is renewed after each page."""
+    """timeout: for a page of a list, and for all reads of single objects of a page of resources."""
 
     def __init__(self, admission: RequestAdmission, guard: Guard, timeout: timedelta) -> None:
         self._admission = admission
@@ -135,7 +136,8 @@ class ListReader:
                             unknown = result.failure = without_secrets(result.group, observation)
                             break
             except TimeoutError:
-                unknown = result.failure = no_answer_within(self._timeout)
+                late = no_answer_within(self._timeout)
+                unknown = result.failure = replace(late, scope=FailureScope.OBJECT)
             except Exception as error:
                 unknown = self._faults.report(type_, error)
         usable = any(one.is_usable for one in found.values())

@@ -57,10 +57,12 @@ def observed_resource(
     found_by: FoundBy,
     *,
     polled: bool,
+    request: str = "",
     digests: DriftDigests | None = None,
 ) -> ObservedResource:
-    """The row of an observation, without secrets. schema: of the type. polled: its provider was
-    asked. digests: None: drift is compared as it is shown."""
+    """The row of an observation, without secrets. schema: of the type. request:
+    `CallGroup.request`. polled: its provider was asked. digests: None: drift is compared as it is
+    shown."""
     # The next update repeats the operation that failed, unless there is nothing to update.
     repeated = not recorded.applied and observation.state in (
         ObservedState.CHANGED, ObservedState.DEGRADED
@@ -80,6 +82,7 @@ def observed_resource(
         ],
         replace_nul(reason[:MAX_REASON]),
         endpoint[2] if observation.state is ObservedState.UNKNOWN else "",
+        request if observation.state is ObservedState.UNKNOWN else "",
         found_by,
         polled,
         _digest_of(recorded, observation, digests),

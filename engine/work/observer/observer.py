@@ -2,8 +2,9 @@
 convergence policy has an interval, or changes of some resources were reported.
 
 Stacks of a project are observed in batches, and resources of a batch that their type observes
-together by one call. A claim is a lease with a fencing number: after a crash, another process
-observes the stack anew. An observation only reads, so nothing is lost or done twice.
+together by one call. A claim is a lease with a fencing number, renewed as long as its process
+works: after a crash, another process observes the stack anew when the lease has expired. An
+observation only reads, so nothing is lost or done twice.
 """
 
 import asyncio
@@ -22,7 +23,8 @@ from engine.store.observer import observation_schedule
 from engine.store.observer.observation_schedule import ClaimedStack
 from engine.types.registry import TypeRegistry
 from engine.work.claim_loop import POLL, ClaimLoop, DueWork
-from engine.work.observer.batch_observer import LEASE, PAGE, RETRY, BatchObserver, WithinQuota
+from engine.work.observer.batch_observer import PAGE, RETRY, BatchObserver, WithinQuota
+from engine.work.observer.claim_renewal import ClaimRenewal
 from engine.work.observer.drift_hooks import DriftHooks
 from engine.work.observer.drift_reactions import ApprovedRepairStart, DriftReactions, RepairStart
 from engine.work.observer.hook_watch import EVERY as WATCH_EVERY
@@ -37,6 +39,8 @@ from engine.work.worker_metrics import WorkerMetrics
 
 #: Batches that are observed at the same time, of all projects and of one.
 BATCHES, BATCHES_OF_PROJECT = 8, 2
+#: Until another process may claim a stack; renewed three times in this time.
+LEASE = timedelta(seconds=30)
 #: Stacks of a batch. A requested observation is a batch of its own.
 BATCH = 50
 #: Time limit for all calls of a page; resources without an answer are then unknown.
@@ -53,8 +57,8 @@ SLOTS = 16
 
 class Observer:
     """One loop. policies: the operator's rules. repair: starts repairs. approved: starts those that
-    answers to hooks have approved. new_id: of the calls of types, and of hooks. chance: a number
-    from 0 up to 1, for jitter. endpoints: the requests that it may send.
+    answers to hooks have approved. lease: of claims. new_id: of the calls of types, and of hooks.
+    chance: a number from 0 up to 1, for jitter. endpoints: the requests that it may send.
     watch_every: how often what watched hooks show is observed. page, digests: see
     `BatchObserver`."""
 
@@ -67,6 +71,7 @@ class Observer:
         repair: RepairStart | None = None,
         approved: ApprovedRepairStart | None = None,
         within_quota: WithinQuota | None = None,
+        lease: timedelta = LEASE,
         new_id: Callable[[], UUID] = uuid4,
         page_timeout: timedelta = PAGE_TIMEOUT,
         chance: Callable[[], float] = lambda: 0.5,
@@ -80,7 +85,10 @@ class Observer:
         self._database = database
         self.registry = registry
         self._policies = policies
-        self._guard = (supervisor or Supervisor()).guard("observer", max_pause=POLL.total_seconds())
+        self._lease = lease
+        supervisor = supervisor or Supervisor()
+        self._guard = supervisor.guard("observer", max_pause=POLL.total_seconds())
+        self._renewal = ClaimRenewal(database, lease, supervisor)
         metrics = metrics or WorkerMetrics()
         self.hook_watch = HookWatch(database, new_id, every=watch_every, supervisor=supervisor)
         endpoints = endpoints or ProviderEndpoints(database, chance=chance)
@@ -100,6 +108,7 @@ class Observer:
             reactions,
             guard=self._guard,
             metrics=metrics,
+            lease=lease,
             chance=chance,
             slot=new_id().int % SLOTS,
             within_quota=within_quota,
@@ -124,7 +133,8 @@ class Observer:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set and `wake` is called; then release the stacks."""
         await self.schedule_by_rules()
-        await self._loop.run(stop)
+        async with self._renewal.running():
+            await self._loop.run(stop)
 
     async def schedule_by_rules(self) -> None:
         """Schedule the stacks for which an operator rule has an interval. Later stacks are
@@ -158,7 +168,7 @@ class Observer:
 
     async def _claim(self, except_projects: Sequence[str]) -> list[ClaimedStack] | None:
         async with self._database.transaction() as conn:
-            claimed = await observation_schedule.claim(conn, BATCH, LEASE, except_projects)
+            claimed = await observation_schedule.claim(conn, BATCH, self._lease, except_projects)
             if claimed:
                 reach("observe.before")
         if claimed:
@@ -172,12 +182,13 @@ class Observer:
     async def _observe_or_release(self, batch: Sequence[ClaimedStack]) -> None:
         """An error is one of a stack alone. Without the database, the lease expires."""
         try:
-            await self._guard.split(
-                batch,
-                self._batches.observe,
-                lambda one, _: self._release([one], RETRY, FAILED),
-                lambda one: {"stack_id": str(one.stack_id)},
-            )
+            with self._renewal.holding(batch):
+                await self._guard.split(
+                    batch,
+                    self._batches.observe,
+                    lambda one, _: self._release([one], RETRY, FAILED),
+                    lambda one: {"stack_id": str(one.stack_id)},
+                )
         except asyncio.CancelledError:
             await self._release(batch, timedelta(0))
             raise

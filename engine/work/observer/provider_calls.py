@@ -1,6 +1,7 @@
 """Calls of resource types that observe: resources that a type observes together are one call."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from inspect import isawaitable
@@ -19,7 +20,12 @@ from engine.work.observer.endpoint_back_off import Endpoint
 from engine.work.observer.observed_rows import recorded_call
 from engine.work.observer.request_admission import RequestAdmission, without_secrets
 from engine.work.observer.stack_observation import StackObservation
-from engine.work.observer.type_faults import NO_ANSWER, TypeFaults, no_answer_within
+from engine.work.observer.type_faults import (
+    NO_ANSWER,
+    TypeFaults,
+    no_answer_within,
+    not_sent_within,
+)
 
 #: Calls of types at the same time for each batch of stacks.
 CALLS = 10
@@ -70,7 +76,8 @@ class ProviderCalls:
             group = groups.get(key)
             if group is None:
                 endpoint = (progress.stack.project, recorded.type, url)
-                group = groups[key] = CallGroup(key, type_, endpoint)
+                request = _digest(known[0], recorded)
+                group = groups[key] = CallGroup(key, type_, endpoint, request)
             group.resources.append(recorded)
             group.calls.append(call)
         return [*groups.values()]
@@ -109,7 +116,7 @@ class ProviderCalls:
     async def _call_all(self, groups: Sequence[CallGroup]) -> list[CallResult]:
         """Call the types. After a provider has requested fewer requests, its other groups are not
         called."""
-        limit = asyncio.Semaphore(CALLS)
+        limit, begun = asyncio.Semaphore(CALLS), set[CallGroup]()
         end = asyncio.get_running_loop().time() + self._timeout
         throttled: dict[Endpoint, Observation] = {}
 
@@ -118,9 +125,11 @@ class ProviderCalls:
                 async with asyncio.timeout_at(end), limit:
                     if stopped := throttled.get(group.endpoint):
                         return CallResult(group, {}, stopped)
+                    begun.add(group)
                     answer = await self._observe(group)
             except TimeoutError:
-                answer = CallResult(group, {}, no_answer_within(self._timeout))
+                late = no_answer_within if group in begun else not_sent_within
+                answer = CallResult(group, {}, late(self._timeout))
             if answer.throttling is not None:
                 throttled[group.endpoint] = without_secrets(group, answer.throttling)
             return answer
@@ -147,3 +156,10 @@ class ProviderCalls:
         except Exception as error:
             return CallResult(group, {}, self._faults.report(group.type, error))
         return CallResult(group, reported, NO_ANSWER)
+
+
+def _digest(key: str, recorded: RecordedResource) -> str:
+    """See `CallGroup.request`. After an operation on a resource with a call of its own, the call is
+    another one."""
+    own = recorded.updated_at.isoformat() if str(recorded.id) in key else ""
+    return hashlib.sha256(f"{key} {own}".encode()).hexdigest()

@@ -1,24 +1,30 @@
-"""Asks all processes' state of providers before requests of the observer: which endpoints have
-failed, and whether the budget of requests allows more."""
+"""Asks all processes' state of providers before requests of the observer: what has failed, and
+whether the budget of requests allows more."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
 from engine import request_budget
 from engine.request_budget import BudgetGrant
 from engine.store.database import Database
-from engine.store.observer import provider_endpoints
+from engine.store.observer import failed_requests, provider_endpoints
 from engine.store.observer.provider_endpoints import NewFailure
 from engine.types.observation import Observation
 from engine.types.regions import service_of
 from engine.types.text_cleaning import replace_nul
+from engine.work.observer.call_groups import CallGroup
 from engine.work.observer.endpoint_back_off import (
+    MAX_OF_PROJECT,
     REMEMBERED,
     Endpoint,
-    FailedEndpoint,
+    EndpointVerdict,
+    KnownFailure,
+    KnownFailures,
+    RequestKey,
     is_throttled,
+    lengthens_pause,
     pause_after,
 )
 
@@ -62,43 +68,67 @@ class ProviderEndpoints:
         rate = self._rates.rate_of(endpoint)
         return f"the budget of {rate:g} requests per minute to {endpoint} is used up"
 
-    async def read_failed(self, endpoints: Sequence[Endpoint]) -> dict[Endpoint, FailedEndpoint]:
-        """Those that have failed, also if their pause has ended."""
+    async def read_failures(self, groups: Sequence[CallGroup]) -> KnownFailures:
+        """What has failed before of what these groups ask, also if the pause has ended."""
+        keys = {(*one.endpoint, one.request) for one in groups}
+        keys |= {(*one.endpoint, str(stack)) for one in groups for stack in one.stacks}
+        return await self._read([*{one.endpoint for one in groups}], sorted(keys))
+
+    async def read_failed(self, endpoint: Endpoint) -> KnownFailures:
+        """Whether an endpoint has failed, also if its pause has ended."""
+        return await self._read([endpoint], [])
+
+    async def _read(
+        self, endpoints: Sequence[Endpoint], requests: Sequence[RequestKey]
+    ) -> KnownFailures:
         if not endpoints:
-            return {}
+            return KnownFailures()
         async with self._database.connection() as conn:
             found = await provider_endpoints.read_failures(conn, endpoints, REMEMBERED)
-        return {
-            key: FailedEndpoint(
-                one.failures, one.remaining, one.reason, one.public_reason, one.throttled
-            )
-            for key, one in found.items()
-        }
+            failed = await failed_requests.read(conn, requests, REMEMBERED) if requests else {}
+        return KnownFailures(
+            {key: KnownFailure(**asdict(one)) for key, one in found.items()},
+            {key: KnownFailure(**asdict(one)) for key, one in failed.items()},
+        )
 
     async def record(
-        self,
-        succeeded: Sequence[Endpoint],
-        failed: Mapping[Endpoint, Observation],
-        known: Mapping[Endpoint, FailedEndpoint],
+        self, verdicts: Mapping[Endpoint, EndpointVerdict], known: KnownFailures, *, requested: bool
     ) -> dict[Endpoint, timedelta]:
-        """Record the outcomes of requests; return how long each failed endpoint is not observed.
-        known: those that had failed before."""
-        new = [self._failure(key, one, known.get(key)) for key, one in failed.items()]
-        over = [key for key in succeeded if key in known]
-        if new or over:
+        """Record what has failed and what works; return how long each failed endpoint is not
+        observed. known: what had failed before. requested: see `lengthens_pause`."""
+        failed = {key: one.endpoint for key, one in verdicts.items() if one.endpoint}
+        new = {key: self._failure(one, known.endpoints.get(key)) for key, one in failed.items()}
+        over = [key for key in known.endpoints if key in verdicts and key not in failed]
+        works = {(*key, one) for key, verdict in verdicts.items() for one in verdict.working}
+        stored = {
+            key: one
+            for key, one in new.items()
+            if lengthens_pause(failed[key], requested=requested)
+        }
+        requests = {
+            (*key, name): self._failure(one, known.requests.get((*key, name)))
+            for key, verdict in verdicts.items()
+            for name, one in verdict.requests.items()
+            if lengthens_pause(one, requested=requested)
+        }
+        working = sorted(works.intersection(known.requests))
+        if stored or over or requests or working:
             async with self._database.transaction("endpoint") as conn:
                 if over:
                     await provider_endpoints.delete_failures(conn, over)
-                if new:
-                    await provider_endpoints.store_failures(conn, new, REMEMBERED)
-        return {one.endpoint: one.pause for one in new}
+                if stored:
+                    await provider_endpoints.store_failures(
+                        conn, stored, REMEMBERED, MAX_OF_PROJECT
+                    )
+                if working:
+                    await failed_requests.delete(conn, working)
+                if requests:
+                    await failed_requests.store(conn, requests, REMEMBERED, MAX_OF_PROJECT)
+        return {key: one.pause for key, one in new.items()}
 
-    def _failure(
-        self, endpoint: Endpoint, observation: Observation, before: FailedEndpoint | None
-    ) -> NewFailure:
+    def _failure(self, observation: Observation, before: KnownFailure | None) -> NewFailure:
         failures = before.failures + 1 if before else 1
         return NewFailure(
-            endpoint,
             failures,
             pause_after(failures, observation.retry_after, self._chance()),
             replace_nul(observation.reason[:MAX_REASON]),

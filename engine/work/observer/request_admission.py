@@ -1,5 +1,5 @@
-"""Which requests of the observer are sent: endpoints that have failed get none for a while, and
-budgets limit the others."""
+"""Which requests of the observer are sent: what has failed is not repeated for a while, and budgets
+limit the others."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,15 @@ from uuid import UUID
 from engine.plan.observation_risk import Risk, urgency
 from engine.store.database import Database
 from engine.store.observer import observations
+from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation
 from engine.words import ObservedState
 from engine.work.observer.call_groups import AdmittedGroups, CallGroup, CallResult, ListResult
-from engine.work.observer.endpoint_back_off import Endpoint, FailedEndpoint, is_blocked
+from engine.work.observer.endpoint_back_off import (
+    Endpoint,
+    RequestOutcome,
+    judge,
+)
 from engine.work.observer.observed_rows import shown_reason
 from engine.work.observer.provider_endpoints import ProviderEndpoints
 from engine.work.observer.stack_observation import StackObservation
@@ -31,21 +36,25 @@ class RequestAdmission:
     async def admit(
         self, pending: Mapping[UUID, StackObservation], groups: Sequence[CallGroup]
     ) -> AdmittedGroups:
-        """The groups whose endpoints may get a request. Requested observations are made also after
-        a failure, unless the provider has requested fewer requests."""
+        """The groups that may send a request. Requested observations are made also after a failure,
+        unless the provider has requested fewer requests."""
         requested = any(one.stack.requested for one in pending.values())
-        known = await self._endpoints.read_failed([*{one.endpoint for one in groups}])
+        known = await self._endpoints.read_failures(groups)
         skipped: list[CallResult] = []
         wanted: list[CallGroup] = []
         for group in groups:
-            failed = known.get(group.endpoint)
-            if failed is None or not is_blocked(failed, requested=requested):
+            pause = known.find_pause(
+                group.endpoint, group.request, group.stacks, requested=requested
+            )
+            if pause is None:
                 wanted.append(group)
                 continue
+            scope, failed = pause
             self._metrics.record_observation_call("skipped")
             skipped.append(CallResult(group, {}, failed.observation))
-            _retry(pending, group, failed.remaining)
-        return AdmittedGroups(await self._grant(pending, wanted), skipped, known)
+            if scope is FailureScope.ENDPOINT:
+                _retry(pending, group, failed.remaining)
+        return AdmittedGroups(await self._grant(pending, wanted), skipped, known, requested)
 
     async def settle(
         self,
@@ -54,12 +63,12 @@ class RequestAdmission:
         answers: Sequence[CallResult | ListResult],
     ) -> None:
         """Charge the requests of admitted groups beyond the first one of each, and judge their
-        endpoints."""
+        failures."""
         extra = Counter[str]()
         for group in admitted.groups:
             extra[group.endpoint[2]] += group.requests - 1
         await self._endpoints.charge(extra)
-        await self._judge_endpoints(pending, answers, admitted.known)
+        await self._judge(pending, answers, admitted)
 
     async def _grant(
         self, pending: Mapping[UUID, StackObservation], groups: Sequence[CallGroup]
@@ -92,29 +101,38 @@ class RequestAdmission:
         async with self._database.connection() as conn:
             return await observations.read_states(conn, [*pending])
 
-    async def _judge_endpoints(
+    async def _judge(
         self,
         pending: Mapping[UUID, StackObservation],
         answers: Sequence[CallResult | ListResult],
-        known: Mapping[Endpoint, FailedEndpoint],
+        admitted: AdmittedGroups,
     ) -> None:
-        """An endpoint has failed if no call to it returned a state, or if it requested fewer
-        requests. known: those that had failed before."""
+        """Record what has failed and what works; see `judge`. A stack is observed again when the
+        pause of its endpoint ends, but not sooner than its policy says because of a request: a
+        wrong one is sent at most as often as a right one."""
         by_endpoint: dict[Endpoint, list[CallResult | ListResult]] = {}
         for answer in answers:
             self._metrics.record_observation_call("failed" if answer.failure else "succeeded")
-            by_endpoint.setdefault(answer.group.endpoint, []).append(answer)
-        failed: dict[Endpoint, Observation] = {}
-        for endpoint, found in by_endpoint.items():
-            throttling = [(one.group, seen) for one in found if (seen := one.throttling)]
-            failures = [(one.group, seen) for one in found if (seen := one.failure)]
-            if throttling or len(failures) == len(found):
-                failed[endpoint] = without_secrets(*(throttling or failures)[0])
-        succeeded = [one for one in by_endpoint if one not in failed]
-        pauses = await self._endpoints.record(succeeded, failed, known)
+            if answer.group.requests:
+                by_endpoint.setdefault(answer.group.endpoint, []).append(answer)
+        verdicts = {
+            endpoint: judge([_outcome(one) for one in found])
+            for endpoint, found in by_endpoint.items()
+        }
+        pauses = await self._endpoints.record(
+            verdicts, admitted.known, requested=admitted.requested
+        )
         for endpoint, pause in pauses.items():
             for answer in by_endpoint[endpoint]:
                 _retry(pending, answer.group, pause)
+
+
+def _outcome(answer: CallResult | ListResult) -> RequestOutcome:
+    """What is recorded of an answer has no secret: it is shown with other resources, too."""
+    outcome, group = answer.outcome, answer.group
+    failure = outcome.failure and without_secrets(group, outcome.failure)
+    throttling = outcome.throttling and without_secrets(group, outcome.throttling)
+    return replace(outcome, failure=failure, throttling=throttling)
 
 
 def _urgency(

@@ -4,20 +4,27 @@ import orjson
 
 from engine.loop_guard import Guard
 from engine.types.contract import ResourceType
+from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation
 from engine.work.observer.provider_endpoints import MAX_REASON
 
 
-def unknown_because(reason: str) -> Observation:
+def unknown_because(reason: str, scope: FailureScope = FailureScope.REQUEST) -> Observation:
     """reason: without values of a resource."""
-    return Observation.unknown(reason, reason)
+    return Observation.unknown(reason, reason, scope=scope)
 
 
 NO_ANSWER = unknown_because("the type did not report a state of the resource")
 
 
 def no_answer_within(seconds: float) -> Observation:
-    return unknown_because(f"there was no answer within {seconds:g} s")
+    reason = f"there was no answer within {seconds:g} s"
+    return unknown_because(reason, FailureScope.ENDPOINT)
+
+
+def not_sent_within(seconds: float) -> Observation:
+    reason = f"other requests took all of the {seconds:g} s, so that this one was not sent"
+    return unknown_because(reason, FailureScope.OBJECT)
 
 
 class TypeFaults:

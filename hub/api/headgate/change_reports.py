@@ -17,6 +17,10 @@ from hub.api.routes import Route, json_response
 from hub.auth.roles import Right
 from hub.auth.throttle import TooManyRequests
 
+_REMEDY = (
+    "Report changes of resources of this project only. Wait for the time in Retry-After; the limit"
+    " is [server] unknown_ids_per_user."
+)
 #: Resources of one report.
 MAX_REPORTED = 1_000
 Text = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -32,24 +36,36 @@ class ChangeReport(Body):
 
 
 async def report(request: web.Request) -> web.Response:
-    """Raises TooManyRequests if the client has reported too many unknown IDs."""
-    context, client = context_of(request), client_of(request, identity_of(request))
+    """Raises TooManyRequests if the client reports too many unknown IDs of the project, or has done
+    so before: each unknown ID counts, whether its report is refused or not. Which IDs are unknown
+    shows when they are looked up, so resources with the other IDs of that report are observed; a
+    later report is refused without a look."""
+    context, project = context_of(request), project_of(request)
     unknown_ids = request.app[LIMITS].unknown_ids
+    client = f"{client_of(request, identity_of(request))} {project}"
     if (wait := unknown_ids.wait(client, monotonic())) > 0:
         raise TooManyRequests(
-            "this client has reported too many IDs that no resource of the project has",
-            "Report changes of resources of this project only. Wait for the time in Retry-After;"
-            " the limit is [server] unknown_ids_per_user.",
+            "this client has reported too many IDs that no resource of the project has; no ID of"
+            " this report was looked up",
+            _REMEDY,
             wait,
         )
     body = await read_model(
         request, ChangeReport, 'Send {"observations": [{"physical_resource_id": "ID"}]}.'
     )
     changes = [(one.physical_resource_id, one.type) for one in body.observations]
-    reported = await context.engine.observations.report(project_of(request), changes)
-    unknown_ids.charge(client, monotonic(), reported.unknown)
+    reported = await context.engine.observations.report(project, changes)
+    wait = unknown_ids.spend_many(client, monotonic(), reported.unknown)
     context.metrics.record_reported_changes("observed", reported.resources)
     context.metrics.record_reported_changes("unknown", reported.unknown)
+    if wait > 0:
+        raise TooManyRequests(
+            f"the report has {reported.unknown} IDs that no resource of the project has, and this"
+            f" client may report at most {unknown_ids.at_once} of them at once; the other IDs were"
+            f" taken: {reported.resources} resources of {reported.stacks} stacks will be observed",
+            _REMEDY,
+            wait,
+        )
     return json_response(document_of(responses.ReportedChanges, reported), status=202)
 
 

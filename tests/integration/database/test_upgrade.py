@@ -208,6 +208,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0098_region_of_stacks.sql",
         "0099_last_known_drift.sql",
         "0100_drift_digests.sql",
+        "0102_failed_requests.sql",
         "0103_entries_of_hooks.sql",
     ]
     assert await migrate(schema_24) == []

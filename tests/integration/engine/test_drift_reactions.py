@@ -67,7 +67,9 @@ async def observe(run: Program, observer: Observer | None = None) -> None:
     await run.database.pool.execute(
         "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
     )
-    await run.database.pool.execute("delete from provider_failure")
+    await run.database.pool.execute(
+        "with requests as (delete from failed_request) delete from provider_failure"
+    )
     await (observer or observer_of(run)).observe_due()
 
 

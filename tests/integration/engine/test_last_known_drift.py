@@ -64,7 +64,9 @@ async def observe(run: Program, *, after_pause: bool = True) -> None:
     pool = run.database.pool
     await pool.execute("update observation_schedule set next_at = now() where next_at is not null")
     if after_pause:
-        await pool.execute("delete from provider_failure")
+        await pool.execute(
+            "with requests as (delete from failed_request) delete from provider_failure"
+        )
     registry, policies = paused_observer(run)
     await Observer(run.database, registry, policies).observe_due()
 

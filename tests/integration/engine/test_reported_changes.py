@@ -238,20 +238,81 @@ async def unknown_ids(run: Program) -> float:
     return float(found[1]) if found else 0
 
 
-async def test_too_many_unknown_ids_are_refused(database_url: str, world: World) -> None:
-    limited = {"server.unknown_ids_per_user": 1}
-    async with program(database_url, limited, types=[Thing(world)]) as run:
-        physical = await created(run, "a")
-        many = [f"nowhere-{number}" for number in range(500)]
-        assert await report(run, *many) == NOTHING | {"unknown": 500}
-        body = {"observations": [{"physical_resource_id": physical["a"]}]}
-        status, response = await run.call("POST", "/observations", body)
-        assert (status, response["error"]["type"]) == (429, "TooManyRequests")
-        assert "[server] unknown_ids_per_user" in response["error"]["remedy"]
-        # Another client is not affected.
-        headers = {"X-Auth-User": "ann"}
-        status, _ = await run.call("POST", "/observations", body, headers=headers)
-        assert status == 202
+LIMIT = 10
+
+
+@pytest.fixture
+async def limited(database_url: str, world: World) -> AsyncIterator[Program]:
+    """At most LIMIT unknown IDs at once, and per second."""
+    settings = {"server.unknown_ids_per_user": LIMIT}
+    async with program(database_url, settings, types=[Thing(world)]) as run:
+        yield run
+
+
+async def send_report(run: Program, *ids: str, user: str = "") -> tuple[int, Json, str]:
+    """The status and the body of the response, and its header Retry-After."""
+    body = {"observations": [{"physical_resource_id": one} for one in ids]}
+    headers = {"X-Auth-User": user} if user else {}
+    url = f"{run.url}/v1/{run.project}/observations"
+    async with run.session.post(url, json=body, headers=headers) as response:
+        return response.status, await response.json(), response.headers.get("Retry-After", "")
+
+
+def unknown(count: int) -> list[str]:
+    return [f"nowhere-{number}" for number in range(count)]
+
+
+async def test_unknown_ids_up_to_the_limit_are_accepted(limited: Program) -> None:
+    """Each counts once, in one request or in several of other users."""
+    status, response, _ = await send_report(limited, *unknown(LIMIT), *unknown(LIMIT))
+    assert (status, response) == (202, NOTHING | {"unknown": LIMIT})
+    for user in ("ann", "bob"):
+        for number in range(LIMIT):
+            status, _, _ = await send_report(limited, f"nowhere-{number}", user=user)
+            assert status == 202
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["unknown alone", "with a known one"])
+async def test_too_many_unknown_ids_are_refused(
+    limited: Program, world: World, known: bool
+) -> None:
+    """One more than the limit. The known one is taken, and the response says so."""
+    physical = await created(limited, "a")
+    world.observed["a"] = Observation(ObservedState.CHANGED, [Difference("size", 1, 7)])
+    ids = [*unknown(LIMIT + 1), *([physical["a"]] if known else [])]
+    status, response, after = await send_report(limited, *ids)
+    assert (status, response["error"]["type"]) == (429, "TooManyRequests")
+    assert 1 <= int(after) <= 2
+    reason = str(response["error"])
+    assert f"the report has {LIMIT + 1} IDs that no resource of the project has" in reason
+    assert f"at most {LIMIT} of them at once" in reason
+    count = 1 if known else 0
+    assert f"{count} resources of {count} stacks will be observed" in reason
+    assert "[server] unknown_ids_per_user" in response["error"]["remedy"]
+    if known:
+        await eventually(lambda: _differs(limited))
+
+
+async def _differs(run: Program) -> bool:
+    return (await states(run)) == {"a": "changed"}
+
+
+async def test_ids_of_refused_reports_count_and_later_ones_are_not_looked_up(
+    limited: Program,
+) -> None:
+    physical = await created(limited, "a")
+    status, _, after = await send_report(limited, *unknown(500))
+    assert status == 429 and 45 <= int(after) <= 50
+    status, response, after = await send_report(limited, physical["a"])
+    assert status == 429 and int(after) > 30
+    assert "no ID of this report was looked up" in str(response["error"])
+    assert not (await drift_of(limited))["observing"]
+    # Another client and another project are not affected.
+    assert (await send_report(limited, physical["a"], user="ann"))[0] == 202
+    other = Program(limited.session, limited.url, f"{limited.project}-other")
+    elsewhere = await created(other, "a")
+    status, response, _ = await send_report(other, elsewhere["a"])
+    assert (status, response) == (202, NOTHING | {"resources": 1, "stacks": 1})
 
 
 async def next_at(run: Program) -> Any:

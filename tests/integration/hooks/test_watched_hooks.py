@@ -118,7 +118,9 @@ async def test_the_same_change_asks_once_and_its_end_asks_again(
     await look(run)
     assert [one["id"] for one in await run.waiting_hooks("s")] == [second["id"]]
     things.faults = []
-    await run.database.pool.execute("delete from provider_failure")
+    await run.database.pool.execute(
+        "with requests as (delete from failed_request) delete from provider_failure"
+    )
     things.objects[object_id] = found
     await look(run)
     (third,) = await run.waiting_hooks("s")

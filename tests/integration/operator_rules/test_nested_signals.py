@@ -130,7 +130,7 @@ drop index node_operating;
 drop function stack_tags;
 alter table hook drop column watched_at cascade;
 drop table observation, observation_schedule, completion, completion_request, drift_hook,
-    provider_budget, provider_failure, failover_loss, oldest_program, trust,
+    provider_budget, provider_failure, failed_request, failover_loss, oldest_program, trust,
     observation_credential, slack_request;
 alter table process drop column version, drop column migration, drop column routines,
     drop column labels;

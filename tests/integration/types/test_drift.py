@@ -433,7 +433,10 @@ async def test_an_unusable_answer_is_unknown_and_never_missing(
     # A 429 pauses the endpoint, for the requests of users, too.
     assert set(things.requests) == (set() if fault == 429 else {"list"})
     assert await ids(run) == physical
-    await run.database.pool.execute("update provider_failure set until = now()")
+    await run.database.pool.execute(
+        "with requests as (update failed_request set until = now())"
+        " update provider_failure set until = now()"
+    )
     things.faults = []
     assert states(await observed(run)) == {}
 

@@ -416,7 +416,10 @@ async def test_queues_of_a_service_that_throttles_are_unknown(
     # The second observation waits for the time that the service has named.
     assert len(gateway.requests) == 1
     gateway.throttles = False
-    await running.database.pool.execute("update provider_failure set until = now()")
+    await running.database.pool.execute(
+        "with requests as (update failed_request set until = now())"
+        " update provider_failure set until = now()"
+    )
     assert states(await observed(running, name)) == {"a": "missing"}
     await management.request("DELETE", f"/vhosts/{name}")
 

@@ -1,5 +1,7 @@
 """The table of counts: rows, when they expire, and which are displaced."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from hub.auth.shared_counts import SET, Count, SharedCounts
@@ -54,14 +56,35 @@ def test_limits_of_the_same_counts_are_one() -> None:
     assert first.spend("a", 10.0) == second.wait("a", 10.0) == pytest.approx(0.25)
     assert second.spend("b", 10.0) == 0.0
     assert second.spend("a", 10.25) == 0.0
-    first.charge("b", 10.0, 8)
+    assert first.spend_many("b", 10.0, 8) == pytest.approx(1.5)
     assert second.wait("b", 10.0) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "waits"),
+    [
+        ((4,), (0.0,)),
+        ((5,), (0.5,)),
+        ((1, 3, 0, 1), (0.0, 0.0, 0.0, 0.5)),
+        ((3, 2, 1), (0.0, 0.5, 0.75)),
+        ((100,), (24.25,)),
+    ],
+)
+def test_many_events_are_allowed_up_to_the_limit_and_all_count(
+    counts: Sequence[int], waits: Sequence[float]
+) -> None:
+    rate = SharedRate(4.0, SharedCounts())
+    assert rate.at_once == 4
+    assert [rate.spend_many("a", 10.0, one) for one in counts] == pytest.approx(list(waits))
+    assert rate.spend_many("b", 10.0, 4) == 0.0
+    paid = sum(counts) / 4.0
+    assert rate.spend_many("a", 10.0 + paid, 4) == 0.0
 
 
 def test_without_a_rate_nothing_is_counted() -> None:
     counts = SharedCounts()
     rate = SharedRate(0.0, counts)
     assert [rate.spend("a", 0.0) for _ in range(99)] == [0.0] * 99
-    rate.charge("a", 0.0, 9)
+    assert rate.spend_many("a", 0.0, 9) == 0.0
     assert rate.wait("a", 0.0) == 0.0
     assert counts.get("a", -1.0) is None
