@@ -37,10 +37,11 @@ def find_pauses(
     resources that a budget has left out. quota: of the project, which is used up; None: it is not.
 
     A request of a user tries an endpoint that has failed at once, unless that has requested fewer
-    requests. The quota stops all observations, so that only what lasts longer counts beside it.
+    requests: this pauses also a stack that is observed on request only. The quota stops all
+    observations, so that only what lasts longer counts beside it.
     """
     if not is_observed(status, policy):
-        return []
+        return [one for one in waiting if one.throttled]
     found = [
         one for one in waiting if not (one.has_failed and status.requested and not one.throttled)
     ]
