@@ -74,8 +74,8 @@ if [ -n "$$missing" ]; then \
 fi
 endef
 
-# Tests start private servers of RabbitMQ, PgBouncer and PostgreSQL 15, the oldest supported one, run an example
-# with curl, and test the dashboard in headless Chromium. Playwright includes a Node.js, which needs libatomic1.
+# Tests start private servers of RabbitMQ, PgBouncer, HAProxy and PostgreSQL 15, the oldest supported one, execute
+# the commands of the docs with curl and OpenSSL, and test the dashboard in headless Chromium. Playwright includes a Node.js, which needs libatomic1.
 # RUNLEVEL keeps Debian from starting the servers.
 programs: $(READY)
 	@missing=; \
@@ -84,7 +84,9 @@ programs: $(READY)
 	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
 	PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
 	[ -x /usr/lib/postgresql/15/bin/postgres ] || missing="$$missing postgresql-15"; \
+	PATH="$$PATH:/usr/sbin" command -v haproxy >/dev/null || missing="$$missing haproxy"; \
 	command -v curl >/dev/null || missing="$$missing curl"; \
+	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
 	    || missing="$$missing chromium-headless-shell"; \
 	$(INSTALL_MISSING)

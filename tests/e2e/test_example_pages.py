@@ -26,21 +26,26 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.e2e.test_guides import DOCS, Command, File, Reader, commands, template
-from tests.e2e.test_readme import ROOT
+from engine.store.embedded.binaries import find_binaries
+from tests.e2e.test_guides import DOCS, template
 from tests.support.forks import ForkedProcess, start_forked
 from tests.support.http_things import Things, serve_things, thing
+from tests.support.page_commands import ROOT, Command, File, commands
+from tests.support.page_reader import Reader
 from tests.support.ports import free_port
 from tests.support.postgres import copy_cluster, open_directory
 from tests.support.program import PATIENCE, intervals
 from tests.support.rabbit import Rabbit
 
 #: Of the server, and of the programs of the examples.
-PORT = re.compile(r"\b(?:8004|900[0-9])\b")
+PORT = re.compile(r"\b(?:8004|808[01]|900[0-9]|9999)\b")
 SERVE = "headgate serve"
 #: In a terminal of its own.
-PROGRAM = re.compile(r"(?:SECRET=\S+ *)?python (examples/\S+)")
-LISTENS = re.compile(r'"--port", type=int, default=(\d+)')
+PROGRAM = re.compile(r"(?:SECRET=\S+ *)?(?:python (?:-m )?|haproxy -f )(examples/\S+|http\.server)")
+#: Of a program with a port as an option, of HAProxy, and of Python's HTTP server.
+LISTENS = re.compile(
+    r'"--port", type=int, default=(\d+)|bind 127\.0\.0\.1:(\d+)|http\.server (\d+)'
+)
 WEBHOOK = re.compile(r"--webhook \S+?:(\d+)")
 BLOCK_OF_SETTINGS = re.compile(r"^```toml\n(.*?)^```", re.M | re.S)
 INDENTED_SETTINGS = re.compile(r"^ *```toml\n(.*?)^ *```", re.M | re.S)
@@ -108,11 +113,23 @@ SECTIONS = (
         " python -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])')",
     }),
     Section(GUARD, "Verify", before={"headgate stack create": OWNER_TAG}),
+    Section(GUARD, "Allow changes only in a change window", before={
+        "SECRET=": ["headgate serve --config examples/policies/change_window.toml"],
+    }, after={"SECRET=": [
+        "headgate stack create first -t examples/first-stack.yaml --wait",
+        "headgate stack update first -t examples/first-stack.yaml -P length=30",
+        "until headgate stack decisions first | grep 'the change window opens'; do sleep 0.1; done",
+    ]}, names={
+        "--days mon-fri": f"--days {OTHER_DAYS}", "whsec_...": "whsec_d2luZG93LXdpbmRvdy13aW5kb3ctd2lu",
+    }),
     Section(POLICIES, "owner_tag.py"),
     Section(POLICIES, "licenses.py", before={
         "headgate stack update two": [
             "until curl -s http://127.0.0.1:9002/ | grep '\"taken\": 0'; do sleep 0.1; done",
         ],
+    }),
+    Section(POLICIES, "drain.py", after={
+        "headgate stack update site": ["headgate hook list --stack site --state answered -o name | grep -c . | grep 2"],
     }),
     Section(POLICIES, "change_window.py", before={
         "headgate why": [UNTIL_WAITING],
@@ -217,6 +234,24 @@ SERVE_ETC = f"headgate serve --config {ETC}headgate.toml"
 PASSWORD = "a good password"
 
 
+PRODUCTION = "how-to/run-in-production.md"
+#: The account and the folder of the settings are the reader's own.
+ACCOUNT = {
+    "-o headgate": '-o "$(id -un)"', "-g headgate": '-g "$(id -gn)"', "/etc/headgate": "etc",
+}  # fmt: skip
+#: Of a server that sends messages to Slack and e-mails.
+MESSAGES = """
+[channels.webhook]
+allow = ["127.0.0.0/8"]
+[channels.email]
+host = "127.0.0.1"
+port = 9001
+encryption = "none"
+sender = "headgate@example.org"
+recipients = ["*@example.org"]
+"""
+
+
 def settings_file(text: str) -> File:
     return File("headgate.toml", text)
 
@@ -228,6 +263,17 @@ def first_settings(page: str) -> File:
     return settings_file(textwrap.dedent(found[1]))
 
 
+#: A template with a value that is stored encrypted.
+SECRET_TEMPLATE = template(
+    "web.yaml", "a", more="parameters: {word: {type: string, hidden: true}}\n"
+)
+#: The embedded database of the reader's server.
+EMBEDDED = "postgresql:///headgate?host=$PWD/headgate-data/postgres&user=headgate"
+#: Damages each encrypted parameter. For a shell, within double quotes.
+DAMAGE = (
+    "update template set parameters = regexp_replace(parameters::text,"
+    " '(sealed:[^ ]*: .{9})....', '\\1AAAA')::jsonb where parameters::text like '%sealed:%'"
+)
 CREDENTIALS = '[credentials]\nkey_file = "/etc/headgate/credentials.key"\n'
 #: The keys of the server are in the reader's own folder, and the database beside it.
 SETTINGS_SECTIONS = (
@@ -291,6 +337,15 @@ SETTINGS_SECTIONS = (
             "headgate watch first",
         ],
     }, names={ETC: ""}),
+    Section(KEYS_PAGE, "A value cannot be decrypted", before={
+        "headgate stack abandon": [
+            settings_file(""),
+            SERVE_ETC,
+            SECRET_TEMPLATE,
+            "headgate stack create web -t web.yaml -P word=beta --wait",
+            f'psql "{EMBEDDED}" -c "{DAMAGE}"',
+        ],
+    }, after={"headgate stack abandon": ["grep undecryptable web.json"]}, names={ETC: ""}),
     Section(KEYS_PAGE, "Rotate the token key", before={
         "headgate admin rotate-token-key --keep-for": [settings_file(""), SERVE_ETC],
     }, names={ETC: ""}),
@@ -304,9 +359,56 @@ SETTINGS_SECTIONS = (
     Section("how-to/run-at-scale.md", "Upgrade one process at a time", before={
         "headgate admin upgrade-check": [settings_file(""), SERVE_ETC],
     }, left_out=("systemctl",), names={ETC: ""}),
+    Section(PRODUCTION, "Install", before={
+        # From a clone of the repository.
+        "cp deploy/systemd": [f"ln -s {ROOT}/deploy .; mkdir units"],
+        "install -m 0600": [f"ln -s {ROOT}/config.example.toml ."],
+    }, left_out=("useradd", "python3 -m venv", "/opt/headgate"), names={
+        **ACCOUNT, "/etc/systemd/system/": "units/",
+    }),
+    Section(PRODUCTION, "Configure", before={"head -c 32": ["mkdir etc"]}, names=ACCOUNT),
+    Section(PRODUCTION, "Start", before={"headgate admin migrate": [
+        "mkdir etc", File("etc/headgate.toml", ""), "headgate serve --config etc/headgate.toml",
+    ]}, left_out=("systemctl",), names=ACCOUNT),
+    Section("how-to/run-on-kubernetes.md", "Install", left_out=("podman", "kubectl", "helm")),
+    Section("how-to/trace-a-change.md", "Send spans", after={
+        "pip install": ["ls -d plugins/opentelemetry/exporter"],
+    }, names={
+        "pip install": "pip install -q --disable-pip-version-check --target plugins",
+        "requirements/": f"{ROOT}/requirements/",
+    }),
+    Section("how-to/README.md", "Recipes", before={
+        "headgate subscription create": [
+            File("headgate.toml", MESSAGES), "headgate serve --config headgate.toml",
+            template("web.yaml", "a"),
+        ],
+        "headgate stack history": [
+            "headgate watch web",
+            *(step for number in (2, 3) for step in (
+                template("web.yaml", "a", properties=f"value: {number}"),
+                "headgate stack update web -t web.yaml --wait",
+            )),
+        ],
+    }, names={
+        "https://hooks.slack.com/": "http://127.0.0.1:9000/", "web:NAME": "web:a",
+    }),
     Section("how-to/use-openstack-clients.md", "Use the command line", before={
-        "openstack stack create": [template("stack.yaml", "a"), "headgate serve"],
-    }, left_out=("export OS_AUTH_TYPE=http_basic", "export OS_AUTH_TYPE=admin_token")),
+        "export OS_AUTH_TYPE=http_basic": [
+            first_settings(ACCESS_PAGE),
+            SERVE_ETC,
+            "export HEADGATE_TOKEN=$(headgate admin create-token root --role admin --everywhere"
+            f" --config {ETC}headgate.toml)",
+            f"echo '{PASSWORD}' | headgate token create ann --project default --role author --password",
+        ],
+        "openstack stack create": [template("stack.yaml", "a")],
+    }, after={
+        "export OS_AUTH_TYPE=http_basic": ["openstack stack list", "unset OS_USERNAME OS_PASSWORD"],
+    }, names={
+        ETC: "",
+        "https://headgate.example.org": "http://127.0.0.1:8004",
+        "hgt_...": "$HEADGATE_TOKEN",
+        "OS_PASSWORD=...": f"OS_PASSWORD='{PASSWORD}'",
+    }),
     Section("how-to/use-openstack-clients.md", "Verify", before={
         "openstack stack list": [
             "headgate serve", "export OS_AUTH_TYPE=none OS_ENDPOINT=http://127.0.0.1:8004/v1/default",
@@ -333,7 +435,7 @@ class Terminals:
         self._running: dict[str, Running] = {}
         shutil.copytree(ROOT / "examples", folder / "examples")
         for file in (folder / "examples").rglob("*.*"):
-            if file.suffix in {".py", ".toml", ".sh"}:
+            if file.suffix in {".py", ".toml", ".sh", ".cfg"}:
                 file.write_text(self.own_ports(file.read_text()))
         port = self.own_ports("8004")
         self._url = f"http://127.0.0.1:{port}"
@@ -343,6 +445,7 @@ class Terminals:
         more = {
             "HEADGATE_SERVER__LISTEN": f"127.0.0.1:{port}",
             "PYTHONPATH": str(self._plugins),
+            "PATH": f"{self._reader.environment['PATH']}:{find_binaries(None)}:/usr/sbin",
         }
         self._reader.environment |= more
 
@@ -373,7 +476,7 @@ class Terminals:
             self._start(program[1], text, lambda log: self._listens(program[1], text, log))
         else:
             code = FAILED if REJECTED in text else command.code
-            self._reader.execute(Command(text, command.shown, code))
+            self._reader.enter(Command(text, command.shown, code))
 
     def _start(self, name: str, text: str, is_ready: Callable[[str], bool]) -> None:
         """Run it until the end, or until it is started in another way."""
@@ -407,11 +510,13 @@ class Terminals:
 
     def _listens(self, script: str, text: str, logged: str) -> bool:
         """At its port; or, as it logs, to a queue or a stream."""
-        found = WEBHOOK.search(text) or LISTENS.search((self._folder / script).read_text())
+        of_program = self._folder / script
+        source = of_program.read_text() if of_program.exists() else ""
+        found = WEBHOOK.search(text) or LISTENS.search(source) or LISTENS.search(text)
         if found is None:
             return "listening to" in logged
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", int(found[1]))) == 0
+            return probe.connect_ex(("127.0.0.1", int(found[found.lastindex or 1]))) == 0
 
 
 def stop(process: Running) -> None:

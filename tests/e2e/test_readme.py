@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.page_reader import AT_A_HOOK, normalize
 from tests.support.program import PATIENCE, ServerProcess, intervals
 
 ROOT = Path(__file__).parents[2]
@@ -16,12 +17,6 @@ QUICKSTART = README.split("## Your first stack")[1].split("\n## ")[0]
 BLOCKS = re.compile(r"^```(sh|console)\n(.*?)^```", re.M | re.S)
 #: The test provides the server and the environment.
 SET_UP = ("make setup", 'export PATH="$PWD/.venv/bin:$PATH"', "headgate serve &")
-#: The command after which the README waits for a hook.
-AT_A_HOOK = ("headgate why", "headgate hook", "openstack stack hook clear")
-VARIABLE_PARTS = (
-    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
-    (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),
-)
 
 
 def commands() -> Iterator[tuple[str, str]]:
@@ -33,13 +28,6 @@ def commands() -> Iterator[tuple[str, str]]:
             for one in text.split("$ ")[1:]:
                 command, _, shown = one.partition("\n")
                 yield command, shown
-
-
-def normalize(text: str) -> str:
-    """The text without parts that differ in each run, and without trailing spaces."""
-    for pattern, word in VARIABLE_PARTS:
-        text = pattern.sub(word, text)
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def test_each_command_prints_the_shown_output(server: ServerProcess) -> None:

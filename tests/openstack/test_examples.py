@@ -1,21 +1,26 @@
-"""The examples in examples/openstack, on a real OpenStack."""
+"""The examples in examples/openstack, and the import of existing resources, on a real OpenStack."""
 
 import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.openstack.alarm_events import send_event
 from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.openstack_client import environment_of, run_client
+from tests.openstack.orchestration_endpoint import registered_orchestration
+from tests.openstack.page_reader import member_reader
 from tests.openstack.stacks import delete, run
 from tests.support.client_settings import by_token
+from tests.support.page_commands import page_command
+from tests.support.page_reader import Reader
 from tests.support.program import PATIENCE, Program, eventually
 
 __all__ = ["run"]  # a fixture
@@ -23,11 +28,35 @@ ALL_EXAMPLES = Path(__file__).parents[2] / "examples"
 EXAMPLES = ALL_EXAMPLES / "openstack"
 ROLLING = EXAMPLES / "rolling-web"
 SCALING = EXAMPLES / "scaling-servers" / "scaling-servers.yaml"
+IMPORT = "docs/how-to/import-existing-resources.md"
+DRY_RUN = (
+    "headgate stack from-resources lan"
+    " OS::Neutron::Net b44a1f34 OS::Neutron::Subnet 9c1d0e77 --dry-run"
+)
+CREATE = (
+    "headgate stack from-resources lan"
+    " OS::Neutron::Net b44a1f34 OS::Neutron::Subnet 9c1d0e77 --wait"
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def octavia(openstack: OpenStack) -> None:
     openstack.start("octavia")
+
+
+@pytest_asyncio.fixture
+async def reader(
+    run: Program,
+    openstack: OpenStack,
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Reader]:
+    """A reader in a folder with the examples; Headgate is in the catalog."""
+    (tmp_path / "examples").symlink_to(ALL_EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    async with registered_orchestration(openstack, f"{run.url}/v1/%(project_id)s"):
+        yield await member_reader(run, openstack, project, {})
 
 
 async def test_a_web_server_is_resized_after_its_confirmation(
@@ -57,6 +86,26 @@ async def test_a_web_server_is_resized_after_its_confirmation(
     assert (confirmed.status, confirmed.flavor["original_name"]) == ("ACTIVE", "m1.tiny")
     assert (grown.id, grown.size) == (volume.id, 2)
     await delete(run, "web")
+
+
+async def test_a_network_is_imported(project: Project, reader: Reader) -> None:
+    network = project.cloud.network
+    lan = network.create_network(name="lan")
+    subnet = network.create_subnet(
+        name="lan", network_id=lan.id, ip_version=4, cidr="10.31.0.0/24", gateway_ip=None
+    )
+
+    async def import_lan(command: str) -> str:
+        written = command.replace("b44a1f34", lan.id).replace("9c1d0e77", subnet.id)
+        return await reader.type(written)
+
+    await import_lan(page_command(IMPORT, "headgate import OS::Neutron"))
+    assert "OS::Neutron::Subnet" in Path("lan.yaml").read_text()
+    plan = await import_lan(page_command(IMPORT, DRY_RUN))
+    assert plan.count("import") >= 2, plan
+    # A reader answers the question.
+    await import_lan(f"{page_command(IMPORT, CREATE)} --yes")
+    await reader.type("headgate stack delete lan --yes --wait")
 
 
 @pytest.fixture(scope="session")

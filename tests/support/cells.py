@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
@@ -44,6 +45,16 @@ def cells_settings(
         **{f"cells.{name}": value for name, value in more.items()},
     }
     return load_settings(None, values, environment={})
+
+
+def write_api_settings(path: Path, databases: Sequence[Json], *, mode: str = "none") -> None:
+    """The settings file of an API process. mode: of [auth]."""
+    cells = [
+        f'[[cells.databases]]\nname = "{one["name"]}"\nurl = "{one["url"]}"\n' for one in databases
+    ]
+    path.write_text(
+        f'[auth]\nmode = "{mode}"\n[credentials]\nkey_file = "{key_file()}"\n{"".join(cells)}'
+    )
 
 
 def projects_of(cells: Sequence[str], count: int = 1) -> Mapping[str, list[str]]:

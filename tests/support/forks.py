@@ -1,9 +1,9 @@
-"""Headgate processes that fork from one that has already loaded the program, which saves most of
-their start-up time.
+"""Processes of `headgate` and `openstack` that fork from one that has already loaded the program,
+which saves most of their start-up time.
 
-One process without threads loads the program and then only forks. Each forked process has its own
-environment, working directory and files, and is waited for and killed by its PID. Run as a module,
-this file is the forking process; it reads requests from its standard input.
+For each program, one process without threads loads it and then only forks. Each forked process has
+its own environment, working directory and files, and is waited for and killed by its PID. Run as a
+module, this file is the forking process; it reads requests from its standard input.
 """
 
 import atexit
@@ -19,12 +19,14 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 #: The longest time, in seconds, to fork a process or to run a command.
 PATIENCE = 60.0
+#: The longest time, in seconds, until a program is loaded on a busy machine.
+LOADING = 180.0
 #: The maximum size of a request: the arguments and the environment.
 MAX_REQUEST = 200_000
 
@@ -47,7 +49,7 @@ class ForkedProcess:
         self._reading = threading.Lock()
         self.returncode: int | None = None
         try:
-            self.pid = self._receive(PATIENCE)
+            self.pid = self._receive(LOADING)
         except BaseException:
             status_socket.close()
             raise
@@ -91,22 +93,32 @@ class ForkedProcess:
 
 
 def start_forked(
-    arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    files: Sequence[int],
+    *,
+    program: str = "headgate",
 ) -> ForkedProcess:
-    """Start `headgate ARGUMENTS`. files: its standard input, output and error."""
+    """Start `headgate ARGUMENTS`, or another one of `PROGRAMS`. files: its standard input, output
+    and error."""
     request = json.dumps([list(arguments), dict(environment), os.getcwd()]).encode()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        socket.send_fds(_forking_process(), [request], [*files, theirs.fileno()])
+        socket.send_fds(_forking_process(program), [request], [*files, theirs.fileno()])
     return ForkedProcess(ours)
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], *, typed: str = ""
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    typed: str = "",
+    program: str = "headgate",
+    patience: float = PATIENCE,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `headgate ARGUMENTS` to its end, at most `PATIENCE` seconds, and return its output.
+    """Run `headgate ARGUMENTS` to its end, at most `patience` seconds, and return its output.
 
-    typed: its standard input.
+    typed: its standard input. program: another one of `PROGRAMS`.
     """
     with (
         os.fdopen(os.memfd_create("in"), "w+") as given,
@@ -115,9 +127,10 @@ def run(
     ):
         given.write(typed)
         given.seek(0)
-        process = start_forked(arguments, environment, [one.fileno() for one in (given, out, err)])
+        standard = [one.fileno() for one in (given, out, err)]
+        process = start_forked(arguments, environment, standard, program=program)
         try:
-            code = process.wait(PATIENCE)
+            code = process.wait(patience)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -127,10 +140,10 @@ def run(
 
 
 @functools.cache
-def _forking_process() -> socket.socket:
-    """The socket to the forking process, which ends when this process closes the socket."""
+def _forking_process(program: str) -> socket.socket:
+    """The socket to the process that forks for this program, and ends when the socket is closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", __name__]
+    command = [sys.executable, "-m", __name__, program]
     with theirs:
         process = subprocess.Popen(
             command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, cwd=ROOT
@@ -204,20 +217,43 @@ def _run_as(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = ["headgate", *arguments]
+    sys.argv[1:] = arguments
     # This module reads the environment when it is loaded.
-    importlib.reload(sys.modules["engine.store.fault_points"])
+    if (fault_points := sys.modules.get("engine.store.fault_points")) is not None:
+        importlib.reload(fault_points)
 
 
-def main() -> None:
+def load_headgate() -> Callable[[], object]:
     import hub.program.server_processes  # noqa: F401  what `serve` loads when it is called
-    from hub.cli.main import run as headgate
+    from hub.cli.main import run
 
+    return run
+
+
+def load_openstack() -> Callable[[], object]:
+    import openstack.connection  # noqa: F401  what most commands load when they are called
+    from openstackclient.shell import OpenStackShell, main
+
+    # Loads the plug-ins. The standard output is not used.
+    with contextlib.suppress(SystemExit):
+        OpenStackShell().run(["stack", "list", "--help"])
+    return lambda: sys.exit(main(sys.argv[1:]))
+
+
+PROGRAMS: Mapping[str, Callable[[], Callable[[], object]]] = {
+    "headgate": load_headgate,
+    "openstack": load_openstack,
+}
+
+
+def main(program: str) -> None:
+    run_program = PROGRAMS[program]()
     gc.collect()
     gc.freeze()  # the garbage collector would copy the shared memory
+    sys.argv = [program]
     _serve_forks()
-    headgate()
+    run_program()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -2,22 +2,23 @@
 
 import asyncio
 import os
-import re
 import sys
 from pathlib import Path
 
 from engine.store.connection import connect
 from engine.store.embedded.binaries import find_binaries
 from tests.support.keys import key_file
+from tests.support.page_commands import page_command
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "run-in-production.md"
-BLOCKS = [
-    block
-    for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    if "_URL" in block
-]  # fmt: skip
+BACKUP = page_command("docs/how-to/run-in-production.md", "pg_dump")
+RESTORE = [
+    page_command("docs/how-to/run-in-production.md", "createdb"),
+    page_command("docs/how-to/run-in-production.md", "pg_restore"),
+    page_command("docs/how-to/run-in-production.md", "HEADGATE_DATABASE__URL"),
+]
+CLEANUP = page_command("docs/how-to/run-in-production.md", "dropdb")
 
 
 async def run_commands(commands: str, folder: Path, **variables: str) -> str:
@@ -35,10 +36,6 @@ async def run_commands(commands: str, folder: Path, **variables: str) -> str:
     return out.decode()
 
 
-def test_the_page_has_a_backup_a_restore_and_a_cleanup() -> None:
-    assert [block.split()[0] for block in BLOCKS] == ["pg_dump", "createdb", "dropdb"]
-
-
 async def test_a_waiting_hook_is_answered_on_the_restored_database(
     running: Program, database_url: str, postgres: TestServer, tmp_path: Path
 ) -> None:
@@ -47,14 +44,13 @@ async def test_a_waiting_hook_is_answered_on_the_restored_database(
     hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
     await running.create("held", {"a": resource()}, environment=hooks)
     await running.waiting_hooks("held")
-    backup, restore, clear = BLOCKS
     drill = postgres.url_of("headgate_drill")
     urls = {"DATABASE_URL": database_url, "SERVER_URL": postgres.url, "DRILL_URL": drill,
             "KEY_FILE": str(key_file())}  # fmt: skip
-    await run_commands(backup, tmp_path, **urls)
+    await run_commands(BACKUP, tmp_path, **urls)
     # later changes are not in the backup
     await running.create("later", {"a": resource()})
-    output = await run_commands(restore, tmp_path, **urls)
+    output = await run_commands("\n".join(RESTORE), tmp_path, **urls)
     try:
         assert [line.split()[1] for line in output.splitlines()] == ["ok"] * 6
         assert "stacks: 2, " in output and "hooks waiting: 1" in output
@@ -66,7 +62,7 @@ async def test_a_waiting_hook_is_answered_on_the_restored_database(
         (still,) = await running.waiting_hooks("held")
         assert still["id"] == hook["id"]
     finally:
-        await run_commands(clear, tmp_path, **urls)
+        await run_commands(CLEANUP, tmp_path, **urls)
     conn = await connect(postgres.url)
     try:
         left = "select count(*) from pg_database where datname = 'headgate_drill'"

@@ -46,8 +46,9 @@ from tests.support.cells import (
     projects_of,
     running_node,
     url_of,
+    write_api_settings,
 )
-from tests.support.keys import key_file
+from tests.support.page_commands import page_command
 from tests.support.postgres import TestServer
 from tests.support.program import PATIENCE, Http, eventually, resource
 from tests.support.receiver import Receiver, running_receiver, until
@@ -638,14 +639,10 @@ async def test_a_killed_command_continues(cells: TwoCells, tmp_path: Path) -> No
     """Killed after each of its steps."""
     url, token = await fill(cells)
     config = tmp_path / "api.toml"
-    config.write_text(
-        f'[credentials]\nkey_file = "{key_file()}"\n'
-        + "".join(
-            f'[[cells.databases]]\nname = "{one["name"]}"\nurl = "{one["url"]}"\n'
-            for one in cells.databases
-        )
-    )
-    command = ("move-project", IN_A, "--to", "b", "--config", str(config))
+    write_api_settings(config, cells.databases)
+    written = page_command("docs/how-to/run-at-scale.md", "headgate admin move-project")
+    words = {"5ad1ebf9a2b64b9db7a4c0f4d7a3a1c2": IN_A, "api.toml": str(config)}
+    command = [words.get(word, word) for word in written.split()[2:]]
     for point in MOVE_POINTS:
         killed = await run_admin(*command, FAULT=f"{point}:1:kill")
         assert killed.code not in (0, 1), (point, killed)

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -38,6 +39,7 @@ from hub.cli.commands.token_creation import create_token
 from hub.program.cells.served_cells import ServedCells
 from hub.program.cells.token_sharing import TOKENS_TIMEOUT, TokenSharing
 from tests.integration.api.test_access import PASSWORD, basic, bearer
+from tests.support.admin_command import run_admin
 from tests.support.cells import (
     api_of,
     cell,
@@ -47,7 +49,9 @@ from tests.support.cells import (
     of_project,
     projects_of,
     url_of,
+    write_api_settings,
 )
+from tests.support.page_commands import page_command
 from tests.support.program import PATIENCE, Http, eventually, resource, template
 from tests.support.receiver import running_receiver, until
 from tests.support.replication import PostgresNode
@@ -553,6 +557,18 @@ async def test_tokens_are_created_with_the_settings_of_an_api_process(cells: Cel
     record, token = new_token(IN_A, "in a")
     await create_token(of_engine, record)
     assert await cells.call(bearer(token or ""), IN_A) == 200
+
+
+async def test_the_command_of_the_page_creates_a_token_for_both_cells(
+    cells: Cells, tmp_path: Path
+) -> None:
+    write_api_settings(config := tmp_path / "api.toml", cells.databases, mode="tokens")
+    written = page_command("docs/how-to/run-at-scale.md", "headgate admin create-token")
+    names = {"api.toml": str(config)}
+    done = await run_admin(*(names.get(word, word) for word in written.split()[2:]))
+    assert done.code == 0, done
+    for project in (IN_A, IN_B):
+        assert await cells.call(bearer(done.out.strip()), project) == 200
 
 
 async def test_the_projects_of_tokens_become_those_of_the_first_cell(urls: list[str]) -> None:
