@@ -1,7 +1,7 @@
 """The commands of the guides and examples that no test executes as written, and why.
 
 `tests/repository/test_executed_commands.py` compares this list with the pages. `make test` executes the
-others, except those of docs/how-to/import-existing-resources.md, which need an OpenStack: `.ci/run`
+others, except those of docs/how-to/import-existing-resources.md and examples/openstack/web-server, which need an OpenStack: `.ci/run`
 executes them (`tests/openstack/test_examples.py`).
 """
 
@@ -55,8 +55,5 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
         ("openstack stack", "python examples/openstack"), OPENSTACK_EXAMPLE
     ),
     "examples/openstack/scaling-servers/README.md": {"openstack stack": OPENSTACK_EXAMPLE},
-    "examples/openstack/web-server/README.md": dict.fromkeys(
-        ("openstack stack", "headgate hook"), OPENSTACK_EXAMPLE
-    ),
     "examples/shop/README.md": {"make serve": TERMINAL},
 }  # fmt: skip

@@ -28,6 +28,7 @@ ALL_EXAMPLES = Path(__file__).parents[2] / "examples"
 EXAMPLES = ALL_EXAMPLES / "openstack"
 ROLLING = EXAMPLES / "rolling-web"
 SCALING = EXAMPLES / "scaling-servers" / "scaling-servers.yaml"
+WEB_SERVER = "examples/openstack/web-server/README.md"
 IMPORT = "docs/how-to/import-existing-resources.md"
 DRY_RUN = (
     "headgate stack from-resources lan"
@@ -60,32 +61,31 @@ async def reader(
 
 
 async def test_a_web_server_is_resized_after_its_confirmation(
-    run: Program, project: Project
+    run: Program, project: Project, reader: Reader
 ) -> None:
-    template = (EXAMPLES / "web-server" / "web-server.yaml").read_text()
-    await run.create("web", {}, template=template)
-    status = await run.until_ended("web")
-    assert status == "CREATE_COMPLETE", (await run.stack("web"))["stack_status_reason"]
+    await reader.type(page_command(WEB_SERVER, "openstack stack create"))
     (server,) = project.cloud.compute.servers()
     (volume,) = project.cloud.block_storage.volumes()
     assert [one["server_id"] for one in volume.attachments] == [server.id]
     (floating_ip,) = project.cloud.network.ips(project_id=project.id)
-    (output,) = (await run.stack("web"))["outputs"]
-    assert output["output_value"] == floating_ip.floating_ip_address
+    shown = await reader.type(page_command(WEB_SERVER, "openstack stack output show"))
+    assert floating_ip.floating_ip_address in shown
 
-    parameters = {"flavor": "m1.tiny", "volume_size": 2}
-    await run.update("web", "PUT", template=template, parameters=parameters)
+    await reader.type(page_command(WEB_SERVER, "openstack stack update"))
     (hook,) = await run.waiting_hooks("web")
     (resized,) = project.cloud.compute.servers()
     assert (resized.id, resized.status) == (server.id, "VERIFY_RESIZE")
     assert hook["resource"]["seen"]["flavor_to"] == "m1.tiny"
-    await run.signal(hook)
+    assert "confirm-resize" in await reader.type(page_command(WEB_SERVER, "headgate hook list"))
+    await reader.type(page_command(WEB_SERVER, "headgate hook continue"))
+    assert await run.until_ended("web") == "UPDATE_COMPLETE"
+    await run.update("web", parameters={"volume_size": 2})
     assert await run.until_ended("web") == "UPDATE_COMPLETE"
     (confirmed,) = project.cloud.compute.servers()
     (grown,) = project.cloud.block_storage.volumes()
     assert (confirmed.status, confirmed.flavor["original_name"]) == ("ACTIVE", "m1.tiny")
     assert (grown.id, grown.size) == (volume.id, 2)
-    await delete(run, "web")
+    await reader.type(page_command(WEB_SERVER, "openstack stack delete"))
 
 
 async def test_a_network_is_imported(project: Project, reader: Reader) -> None:
