@@ -55,7 +55,8 @@ select id from stack
 READ_OWNERS = f"""
 with recursive owned (id, parent_id, parent_resource) as (
     select id, parent_id, parent_resource from stack
-     where id = any ($2) and id <> $1 and deleted_at is null
+     where id = any ($2) and id <> $1
+       and case when deleted_at is null then true end -- not by an index of all that exist
     union
     select p.id, p.parent_id, p.parent_resource
       from owned o

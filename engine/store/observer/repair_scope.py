@@ -29,7 +29,7 @@ with recursive deleted as materialized (
                           order by created_at desc, id limit 1 offset 0) s on true
      where not exists (select from stack n
                         where n.parent_id = o.stack_id and n.parent_resource = o.id
-                          and n.deleted_at is null)
+                          and n.deleted_at is null offset 0)
 ), tree (id) as (
     select id from deleted
     union

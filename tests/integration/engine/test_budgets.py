@@ -170,6 +170,26 @@ async def test_settle(meter: Meter, engine: Engine, worker: ManualWorker) -> Non
     check(found, Cost(2, 2, 37, 16_900))
 
 
+async def test_a_stack_of_one(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
+    """From the request to CREATE_COMPLETE, with the publication of its events: everything that the
+    database does for the smallest stack."""
+
+    async def create(name: str) -> None:
+        await engine.stacks.create("p", request(name, count=1))
+        while await worker.claim(2 * RESOURCES):
+            while worker.jobs:
+                worker.operate(0)
+        await quick_publish(meter.database)
+
+    await create("warm")
+    found = await meter.cost(lambda: create("s"))
+    check(found, STACK_OF_ONE)
+
+
+#: Accept, claim, settle, end, find that no work is left, and publish.
+STACK_OF_ONE = Cost(6, 5, 28, 11_200)
+
+
 async def test_delete(meter: Meter, engine: Engine, worker: ManualWorker) -> None:
     """Of a stack: accept it, claim all deletes in one batch, and settle them in one batch."""
     stacks = [(await engine.stacks.create("p", request(name))).id for name in ("warm", "s")]
