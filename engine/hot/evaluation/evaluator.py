@@ -267,15 +267,53 @@ class Evaluator:
     def _function(self, name: str, function: Function, args: Json, place: str) -> Expression:
         before = self.deferred
         known = self.evaluate(args, place)
-        check_form(function.shape, known)
-        if self.deferred == before:
-            found = self.scope.budget.call(function, known)
-            return propagate_mask(known, found) if self.masked else found
-        if function.with_placeholders is not None and not isinstance(known, FunctionCall):
-            filled = function.with_placeholders(known)
-            if filled is not None:
-                self.scope.budget.call(function, filled)
+        try:
+            check_form(function.shape, known)
+            if self.deferred == before:
+                found = self.scope.budget.call(function, known)
+                return propagate_mask(known, found) if self.masked else found
+            self._check_literals(function, known)
+        except InvalidCall as wrong:
+            if self.of_output and self._is_fault_of_value(function, args):
+                raise FunctionError(
+                    wrong.reason, wrong.remedy, wrong.code, wrong.heat_reason
+                ) from None
+            raise
         return self.defer(name, known)
+
+    def _check_literals(self, function: Function, args: Expression) -> None:
+        """Check what is known of arguments with calls. Raises FunctionError."""
+        if function.with_placeholders is None or isinstance(args, FunctionCall):
+            return
+        if (filled := function.with_placeholders(args)) is not None:
+            self.scope.budget.call(function, filled)
+
+    def _is_fault_of_value(self, function: Function, args: Json) -> bool:
+        """Whether the template's own arguments are valid, whatever the calls in them return. Heat
+        checks the others of an output only when it is read."""
+        literal = self._without_values(args)
+        if literal == args or isinstance(literal, FunctionCall):
+            return False
+        try:
+            check_form(function.shape, literal)
+            self._check_literals(function, literal)
+        except InvalidCall:
+            return False
+        except FunctionError:
+            pass
+        return True
+
+    def _without_values(self, snippet: Json) -> Expression:
+        """The snippet with its calls, which are not evaluated."""
+        if isinstance(snippet, dict):
+            if len(snippet) == 1:
+                ((name, args),) = snippet.items()
+                if name in self.table:
+                    return FunctionCall(name, self.scope.version.date, args)
+            return {key: self._without_values(one) for key, one in snippet.items()}
+        if isinstance(snippet, list):
+            return [self._without_values(one) for one in snippet]
+        return snippet
 
     def get_param(self, args: Json, place: str) -> Expression:
         before = self.deferred

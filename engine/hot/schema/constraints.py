@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from engine.errors import Quoting, public
+from engine.errors import Quoting, nearest, public
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.functions.data import to_hashable
 from engine.hot.functions.function import FunctionError
@@ -59,6 +59,15 @@ def remedy_of(rule: Constraint) -> str:
         case "custom_constraint":
             return REMEDIES.get(rule.name, f"Use a valid {rule.name}.")
     return "Use a value that matches the schema."
+
+
+def remedy_for(rule: Constraint, value: Json) -> Quoting:
+    """Return what to do about this value: `remedy_of`, after the nearest allowed value."""
+    usual = remedy_of(rule)
+    if rule.kind != "allowed_values" or not isinstance(value, str):
+        return public(usual)
+    near = nearest(value, [one for one in rule.allowed if isinstance(one, str)])
+    return Quoting(f"{near} {usual}".strip(), usual)
 
 
 def as_json(value: Json) -> str:

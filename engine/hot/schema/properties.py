@@ -11,7 +11,7 @@ from engine.errors import Findings, Quoting, beginning_of, one_of, public
 from engine.hot.expressions.expression import Expression, FunctionCall, in_heat_notation, is_static
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
-from engine.hot.schema.constraints import as_json, find_violation, remedy_of
+from engine.hot.schema.constraints import as_json, find_violation, remedy_for, remedy_of
 from engine.hot.schema.parameters import InvalidValue, ParameterKind, convert, parse_number
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema, has_hidden
 from engine.hot.schema.value_schema import HIDDEN_VIOLATION
@@ -201,7 +201,8 @@ def _check(
         ]
     for rule in one.constraints:
         if violation := _find_violation(one, rule, known, budget):
-            findings.add(place, violation, public(remedy_of(rule)))
+            remedy = public(remedy_of(rule)) if one.hidden else remedy_for(rule, known)
+            findings.add(place, violation, remedy)
     return known
 
 

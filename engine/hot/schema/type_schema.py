@@ -251,6 +251,10 @@ OPTIONAL_TYPES: Mapping[str, str] = dict.fromkeys(
 )
 
 
+#: Of files that are not template files for Heat and Headgate, but were meant as such.
+OTHER_SUFFIXES = (".yml", ".hot", ".json")
+
+
 def unknown_type_remedy(name: str, known: Collection[str]) -> str:
     """Return what to do about an unknown type: why Headgate does not have it and what to use
     instead, how to turn it on, or the nearest known name; "" for none."""
@@ -259,6 +263,8 @@ def unknown_type_remedy(name: str, known: Collection[str]) -> str:
     for prefix, remedy in OPTIONAL_TYPES.items():
         if name.startswith(prefix) and not any(one.startswith(prefix) for one in known):
             return remedy
+    if name.endswith(OTHER_SUFFIXES):
+        return "The name of a template file ends with .yaml or .template: rename it."
     return nearest(name, list(known))
 
 

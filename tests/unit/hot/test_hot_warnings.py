@@ -158,6 +158,64 @@ def test_faults_of_outputs_that_heat_refuses_are_errors(value: Json) -> None:
     assert faults(template)[0].place.startswith("outputs.o.value")
 
 
+PORT = {"get_param": "port"}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"make_url": {"host": "h", "port": PORT}}, 'Invalid URL port ""'),
+        ({"make_url": {"host": {"get_param": "n"}}}, 'argument to "make_url" must be a string'),
+        ({"make_url": {"host": "h", "port": {"get_param": "n"}}}, "must be in range 1-65535"),
+        ({"make_url": {"query": PORT}}, 'The "query" argument to "make_url" must be a map'),
+        ({"list_join": [{"get_param": "n"}, ["a"]]}, "must be a string"),
+        ([{"map_merge": [{}, {"a": {"make_url": {"port": PORT}}}]}], 'Invalid URL port ""'),
+    ],
+)
+def test_a_value_of_a_parameter_that_a_function_refuses_is_an_error_of_the_output_only(
+    value: Json, reason: str
+) -> None:
+    """As in Heat, which checks the template's own arguments first, and values when the output is
+    read. The endpoint map of TripleO has 200 such ports, without its values."""
+    template = {
+        "parameters": {
+            "port": {"type": "string", "default": ""},
+            "n": {"type": "number", "default": 70000},
+        },
+        "outputs": {"o": {"value": value}},
+    }
+    found = defined(template).warnings
+    assert [one.code for one in found] == ["OutputError"]
+    assert reason in found[0].reason
+    in_a_resource = {**template, "outputs": {}, "resources": {"a": thing(value=value)}}
+    assert faults(in_a_resource)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"make_url": {"host": PORT, "port": 0}},
+        {"make_url": {"host": PORT, "port": "x"}},
+        {"make_url": {"prot": PORT}},
+        {"str_replace": {"template": "t", "nix": PORT}},
+    ],
+)
+def test_literal_arguments_of_outputs_are_checked_beside_calls(value: Json) -> None:
+    parameters = {"port": {"type": "string", "default": ""}}
+    template = {"parameters": parameters, "outputs": {"o": {"value": value}}}
+    assert faults(template)[0].place.startswith("outputs.o.value")
+
+
+def test_many_faults_of_outputs_refuse_no_template() -> None:
+    url = {"make_url": {"host": "h", "port": PORT}}
+    template = {
+        "parameters": {"port": {"type": "string", "default": ""}},
+        "outputs": {f"o{number}": {"value": url} for number in range(150)},
+    }
+    found = defined(template).warnings
+    assert {one.code for one in found} == {"OutputError", "MoreWarnings"}
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
