@@ -1,14 +1,15 @@
 /** The dialog that deletes a stack: the user types its name and sees how much is deleted. */
 
-import { call } from "../api/client.js";
+import { call, stackPath } from "../api/client.js";
 import { Dialog, useMounted } from "../parts/dialog.js";
 import { useFetch } from "../parts/fetch.js";
 import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
-import { linesPath } from "../stacks/query.js";
 import { html, useSignal } from "../vendor/preact.js";
+import { DEPTH } from "./resources.js";
 
 /** @typedef {import("./actions.js").Act} Act */
+/** @typedef {{physical_resource_id: string, deletion_policy: string}} Counted */
 
 /**
  * act: an action that cannot be undone. send: performs it; the dialog closes when it succeeds.
@@ -20,10 +21,10 @@ export function DeleteDialog({ project, stack, act, send, close }) {
   const failure = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const mounted = useMounted();
-  const { data } = useFetch(
-    async () => (await call("GET", project, linesPath([stack.id]))).stacks[0]?.resources ?? null,
-    [stack.id],
-  );
+  const { data } = useFetch(async () => {
+    const path = `${stackPath(stack.name, stack.id)}/resources?nested_depth=${DEPTH}`;
+    return /** @type {Counted[]} */ ((await call("GET", project, path)).resources);
+  }, [stack.id]);
   const right = typed.value.trim() === stack.name;
   /** @param {SubmitEvent} event */
   async function submit(event) {
@@ -58,8 +59,16 @@ export function DeleteDialog({ project, stack, act, send, close }) {
   <//>`;
 }
 
-/** @param {number | null} resources */
+/**
+ * How many physical resources are lost, as the command line counts them.
+ * @param {Counted[] | null} resources with those of nested stacks; null: not known yet
+ */
 function countText(resources) {
   if (resources === null) return "";
-  return `The stack has ${resources === 1 ? "1 resource" : `${resources} resources`}.`;
+  const existing = resources.filter((one) => one.physical_resource_id);
+  if (existing.length === 0) return "The stack has no physical resources.";
+  const count = existing.length === 1 ? "1 resource" : `${existing.length} resources`;
+  const retained = existing.filter((one) => one.deletion_policy === "Retain").length;
+  const kept = retained > 0 ? ` Because of deletion_policy: Retain, ${retained} of them stay.` : "";
+  return `The stack has ${count}.${kept}`;
 }

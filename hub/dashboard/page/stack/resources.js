@@ -25,7 +25,7 @@ import { DriftBadge } from "./drift.js";
 /** Rows shown initially and added by "Show more". */
 const PAGE = 200;
 /** Levels of nested stacks. */
-const DEPTH = 10;
+export const DEPTH = 10;
 
 /** @param {{viewState: ViewState, show: (view: string) => void}} props */
 export function Resources({ viewState, show }) {
