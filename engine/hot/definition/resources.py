@@ -9,7 +9,7 @@ import orjson
 
 from engine.errors import MAX_WARNINGS, Findings
 from engine.hot.definition.assertions import read_resource_assertions
-from engine.hot.definition.condition_filter import EnabledResource
+from engine.hot.definition.condition_filter import SWITCHED_OFF, EnabledResource
 from engine.hot.definition.implicit_dependencies import TooManyDependencies, add_implicit
 from engine.hot.definition.lifecycle import Lifecycle, read_lifecycle
 from engine.hot.definition.model import ResourceDefinition
@@ -233,7 +233,12 @@ class ResourceBuilder:
         """Return the properties, and the physical ID of a resource with `external_id`."""
         key, deferred = self._dialect.properties, evaluator.deferred
         names = () if schema is None else schema.properties
+        evaluator.unused = schema is not None and schema.name == SWITCHED_OFF
+        tolerated = evaluator.tolerated
         properties = evaluate_map(body.properties, key, place, evaluator, names)
+        if evaluator.tolerated > tolerated:
+            properties = {}  # some of them have no value, and nothing reads them
+        evaluator.unused = False
         external = read_external_id(body, place, evaluator)
         if schema is not None and type(properties) is dict:
             properties = self.checker.check(

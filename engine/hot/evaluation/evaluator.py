@@ -23,6 +23,7 @@ from engine.hot.expressions.path_lookup import look_up_path
 from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, size_of
 from engine.hot.functions.function import (
+    NO_EFFECT,
     OUTPUT_ERROR,
     QUOTE_NAMES,
     DeferredFormError,
@@ -141,13 +142,14 @@ class Evaluator:
     were read. secret: a hidden parameter or secret attribute was read. deferred: number of calls
     that were not evaluated. calls: number of all calls. masked: hidden parameters and secret
     attributes evaluate to the mask, and no findings are added. of_output: calls without a value are
-    warnings, and expressions that fail when they are read. each: of the resource that is evaluated;
-    None: it has no `for_each`.
+    warnings, and expressions that fail when they are read; so they are while `unused` is true, for
+    properties that nothing reads. tolerated: the number of such calls. each: of the resource that
+    is evaluated; None: it has no `for_each`.
     """
 
     __slots__ = (
         "calls", "deferred", "each", "masked", "of_output", "owner", "reads", "scope", "secret",
-        "table",
+        "table", "tolerated", "unused",
     )  # fmt: skip
 
     stack_functions: ClassVar[Mapping[StackFunction, Callable[..., Expression]]] = {}
@@ -158,6 +160,8 @@ class Evaluator:
         self.scope = scope
         self.masked = masked
         self.of_output = of_output
+        self.unused = False
+        self.tolerated = 0
         self.table = scope.version.functions
         self.reads: set[str] = set()
         self.secret = False
@@ -238,8 +242,12 @@ class Evaluator:
             return MASK
         if self.secret:
             wrong = without_secrets(wrong)
-        if self.of_output and not isinstance(wrong, InvalidCall):
-            self.scope.findings.warn(place, wrong.reason, wrong.remedy, OUTPUT_ERROR)
+        # Heat checks references also where nothing reads them: they have a code of their own.
+        tolerated = self.of_output or (self.unused and not wrong.code)
+        if tolerated and not isinstance(wrong, InvalidCall):
+            self.tolerated += 1
+            code = OUTPUT_ERROR if self.of_output else NO_EFFECT
+            self.scope.findings.warn(place, wrong.reason, wrong.remedy, code)
             return self.defer(REFUSED, str(wrong.heat_reason or wrong.reason))
         # As in Heat: only references in HOT resources have an error code of their own.
         own = wrong.code and place.startswith("resources.")
@@ -274,7 +282,7 @@ class Evaluator:
                 return propagate_mask(known, found) if self.masked else found
             self._check_literals(function, known)
         except InvalidCall as wrong:
-            if self.of_output and self._is_fault_of_value(function, args):
+            if (self.of_output or self.unused) and self._is_fault_of_value(function, args):
                 raise FunctionError(
                     wrong.reason, wrong.remedy, wrong.code, wrong.heat_reason
                 ) from None

@@ -48,6 +48,8 @@ def quote_as_heat(value: Json) -> str:
 QUOTE_NAMES = "Put the name in quotes: YAML reads on, off, yes, no, true and false as booleans."
 #: Code of warnings about outputs that have an error instead of a value.
 OUTPUT_ERROR = "OutputError"
+#: The code of a warning about a part that has no effect.
+NO_EFFECT = "NoEffect"
 
 
 class InvalidCall(FunctionError):

@@ -206,6 +206,54 @@ def test_literal_arguments_of_outputs_are_checked_beside_calls(value: Json) -> N
     assert faults(template)[0].place.startswith("outputs.o.value")
 
 
+NONE = TypeSchema("OS::Heat::None", any_property=True, any_attribute=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"get_param": "nix"},
+        {"get_file": "nix"},
+        {"list_join": [",", [1]]},
+        {"make_url": {"query": {"get_param": "n"}}},
+        [{"a": {"get_param": "nix"}}],
+    ],
+)
+@pytest.mark.parametrize("kind", ["OS::Heat::None", "Test::Off"])
+def test_properties_of_a_type_that_is_switched_off_need_no_value(kind: str, value: Json) -> None:
+    """As in Heat, whose resource reads no property."""
+    resources = {
+        "b": thing(),
+        "a": {"type": kind, "properties": {"p": value, "q": {"get_attr": ["b", "output"]}}},
+    }
+    registry = {"resource_registry": {"Test::Off": "OS::Heat::None"}}
+    template = {"parameters": {"n": {"type": "number", "default": 1}}, "resources": resources}
+    found = defined(template, types={**TYPES, NONE.name: NONE}, environment=registry)
+    assert {one.code for one in found.warnings} == {"NoEffect"}
+    assert any(one.place.startswith("resources.a.properties.p") for one in found.warnings)
+    assert found.resources["a"].properties == {}
+    assert found.resources["a"].requires == {"b"}
+
+
+@pytest.mark.parametrize(
+    "value", [{"list_join": "x"}, {"get_resource": "nix"}, {"if": ["nix", 1, 2]}]
+)
+def test_other_faults_of_a_type_that_is_switched_off_are_errors(value: Json) -> None:
+    resources = {"a": {"type": NONE.name, "properties": {"p": value}}}
+    found = faults({"resources": resources}, types={**TYPES, NONE.name: NONE})
+    assert found[0].place.startswith("resources.a")
+
+
+def test_only_the_properties_of_a_type_that_is_switched_off_need_no_value() -> None:
+    unknown = {"p": {"get_param": "nix"}}
+    off = {"type": NONE.name, "properties": unknown, "metadata": unknown}
+    resources = {"a": off, "b": thing(value={"get_param": "nix"})}
+    found = faults({"resources": resources}, types={**TYPES, NONE.name: NONE})
+    assert [one.place.rpartition(".")[0] for one in found] == [
+        "resources.a.metadata.p", "resources.b.properties.value"
+    ]  # fmt: skip
+
+
 def test_many_faults_of_outputs_refuse_no_template() -> None:
     url = {"make_url": {"host": "h", "port": PORT}}
     template = {
