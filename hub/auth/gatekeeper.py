@@ -15,6 +15,9 @@ UNAUTHORIZED = "Unauthorized"
 #: Limits of the queue for tokens that Keystone verifies, from address blocks that are locked out.
 SUSPECTS = {"at_once": 4, "each": 1, "waiting": 32, "total": 1024}
 
+#: Clients whose reports are looked up at the same time; the pool of connections limits them.
+_UNLIMITED = 1_000_000
+
 
 class RequestLimits:
     """The limits on requests to all processes of a server. by_address, by_token: requests per
@@ -41,6 +44,8 @@ class RequestLimits:
         self.by_token = SharedRate(by_token, counts.by_token)
         #: Physical IDs in reports that no resource has, by client.
         self.unknown_ids = SharedRate(unknown_ids, counts.unknown_ids)
+        #: Of the reports of each client, one after the other: what it counts limits the next one.
+        self.reports = TurnQueue(at_once=_UNLIMITED, each=1, waiting=None)
         self.lockout = TokenLockout(failures, lockout, counts.wrong_tokens)
         self.suspects = TurnQueue(**SUSPECTS)
 

@@ -14,6 +14,7 @@ from hub.api.headgate import responses
 from hub.api.openapi_components import document_of
 from hub.api.request_validation import Body, read_model
 from hub.api.routes import Route, json_response
+from hub.auth.gatekeeper import RequestLimits
 from hub.auth.roles import Right
 from hub.auth.throttle import TooManyRequests
 
@@ -41,21 +42,18 @@ async def report(request: web.Request) -> web.Response:
     shows when they are looked up, so resources with the other IDs of that report are observed; a
     later report is refused without a look."""
     context, project = context_of(request), project_of(request)
-    unknown_ids = request.app[LIMITS].unknown_ids
+    limits = request.app[LIMITS]
+    unknown_ids = limits.unknown_ids
     client = f"{client_of(request, identity_of(request))} {project}"
-    if (wait := unknown_ids.wait(client, monotonic())) > 0:
-        raise TooManyRequests(
-            "this client has reported too many IDs that no resource of the project has; no ID of"
-            " this report was looked up",
-            _REMEDY,
-            wait,
-        )
+    _check_earlier_reports(limits, client)
     body = await read_model(
         request, ChangeReport, 'Send {"observations": [{"physical_resource_id": "ID"}]}.'
     )
     changes = [(one.physical_resource_id, one.type) for one in body.observations]
-    reported = await context.engine.observations.report(project, changes)
-    wait = unknown_ids.spend_many(client, monotonic(), reported.unknown)
+    async with limits.reports.turn(client):
+        _check_earlier_reports(limits, client)
+        reported = await context.engine.observations.report(project, changes)
+        wait = unknown_ids.spend_many(client, monotonic(), reported.unknown)
     context.metrics.record_reported_changes("observed", reported.resources)
     context.metrics.record_reported_changes("unknown", reported.unknown)
     if wait > 0:
@@ -67,6 +65,17 @@ async def report(request: web.Request) -> web.Response:
             wait,
         )
     return json_response(document_of(responses.ReportedChanges, reported), status=202)
+
+
+def _check_earlier_reports(limits: RequestLimits, client: str) -> None:
+    """Raises TooManyRequests if earlier reports of a client had too many unknown IDs."""
+    if (wait := limits.unknown_ids.wait(client, monotonic())) > 0:
+        raise TooManyRequests(
+            "this client has reported too many IDs that no resource of the project has; no ID of"
+            " this report was looked up",
+            _REMEDY,
+            wait,
+        )
 
 
 ROUTES = (

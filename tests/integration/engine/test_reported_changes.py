@@ -1,5 +1,6 @@
 """Reports that physical resources have changed: what is observed, and what is refused."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
@@ -245,8 +246,9 @@ LIMIT = 10
 async def limited(database_url: str, world: World) -> AsyncIterator[Program]:
     """At most LIMIT unknown IDs at once, and per second."""
     settings = {"server.unknown_ids_per_user": LIMIT}
-    async with program(database_url, settings, types=[Thing(world)]) as run:
-        yield run
+    with run_observers():
+        async with program(database_url, settings, types=[Thing(world)]) as run:
+            yield run
 
 
 async def send_report(run: Program, *ids: str, user: str = "") -> tuple[int, Json, str]:
@@ -313,6 +315,22 @@ async def test_ids_of_refused_reports_count_and_later_ones_are_not_looked_up(
     elsewhere = await created(other, "a")
     status, response, _ = await send_report(other, elsewhere["a"])
     assert (status, response) == (202, NOTHING | {"resources": 1, "stacks": 1})
+
+
+async def test_concurrent_reports_with_too_many_unknown_ids_are_looked_up_once(
+    limited: Program,
+) -> None:
+    """The others of the same client are refused by what the first one counted."""
+    users = [name for name in ("ann", "bob") for _ in range(6)]
+    found = await asyncio.gather(
+        *(send_report(limited, *unknown(LIMIT + 1), user=user) for user in users)
+    )
+    assert {status for status, _, _ in found} == {429}
+    for user in ("ann", "bob"):
+        reasons = [
+            str(one["error"]) for (_, one, _), of in zip(found, users, strict=True) if of == user
+        ]
+        assert sum("was looked up" not in reason for reason in reasons) == 1
 
 
 async def next_at(run: Program) -> Any:
