@@ -1,8 +1,10 @@
 """The commands of the guides and examples that no test executes as written, and why.
 
 `tests/repository/test_executed_commands.py` compares this list with the pages. `make test` executes the
-others, except those of docs/how-to/import-existing-resources.md and examples/openstack/web-server, which need an OpenStack: `.ci/run`
-executes them (`tests/openstack/test_examples.py`).
+others, except those that need an OpenStack: `.ci/run` executes those of examples/openstack and of
+docs/how-to/import-existing-resources.md (`tests/openstack/test_examples.py`), and `make test-openstack`
+also those of docs/how-to/migrate-from-heat.md with OpenStack Heat (`test_migration.py`) and of
+docs/how-to/wait-for-a-signal.md with Swift (`test_swift_signal.py`).
 """
 
 from collections.abc import Mapping
@@ -12,10 +14,6 @@ KUBERNETES = (
     " processes as its manifests say, and `make test-image` builds the image"
 )
 SYSTEMD = "it changes accounts, /etc or units of systemd on the machine; tests/integration/test_deploy.py checks the units"
-OPENSTACK_EXAMPLE = (
-    "it needs an OpenStack with an image and a network; tests/openstack/test_examples.py creates, updates and"
-    " deletes this stack"
-)
 TERMINAL = "the test has a server of its own"
 PACKAGES = "it installs packages, which takes half a minute or more; {}"
 
@@ -27,10 +25,6 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
     },
     "docs/how-to/harden.md": {
         "systemd-analyze": SYSTEMD,
-    },
-    "docs/how-to/migrate-from-heat.md": {
-        "openstack stack abandon": "it needs OpenStack Heat; tests/openstack/test_migration.py moves a stack",
-        "headgate stack adopt": "it needs OpenStack Heat; tests/openstack/test_migration.py moves a stack",
     },
     "docs/how-to/run-at-scale.md": {
         "systemctl": SYSTEMD,
@@ -48,12 +42,5 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
     "docs/how-to/use-ansible-and-terraform.md": {
         "pip install": PACKAGES.format("`make test-ansible` installs requirements/ansible.lock"),
     },
-    "docs/how-to/wait-for-a-signal.md": {
-        "curl -X PUT": "it needs an OpenStack with Swift; tests/openstack/test_swift_signal.py sends such signals",
-    },
-    "examples/openstack/rolling-web/README.md": dict.fromkeys(
-        ("openstack stack", "python examples/openstack"), OPENSTACK_EXAMPLE
-    ),
-    "examples/openstack/scaling-servers/README.md": {"openstack stack": OPENSTACK_EXAMPLE},
     "examples/shop/README.md": {"make serve": TERMINAL},
 }  # fmt: skip

@@ -1,10 +1,9 @@
-"""The examples in examples/openstack, and the import of existing resources, on a real OpenStack."""
+"""The examples in examples/openstack, and the import of existing resources, on a real OpenStack:
+the commands of the pages as written."""
 
 import asyncio
-import os
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,18 @@ import pytest_asyncio
 
 from tests.openstack.alarm_events import send_event
 from tests.openstack.cloud import OpenStack, Project
-from tests.openstack.openstack_client import environment_of, run_client
 from tests.openstack.orchestration_endpoint import registered_orchestration
 from tests.openstack.page_reader import member_reader
-from tests.openstack.stacks import delete, run
-from tests.support.client_settings import by_token
+from tests.openstack.stacks import run
 from tests.support.page_commands import page_command
 from tests.support.page_reader import Reader
 from tests.support.program import PATIENCE, Program, eventually
 
 __all__ = ["run"]  # a fixture
 ALL_EXAMPLES = Path(__file__).parents[2] / "examples"
-EXAMPLES = ALL_EXAMPLES / "openstack"
-ROLLING = EXAMPLES / "rolling-web"
-SCALING = EXAMPLES / "scaling-servers" / "scaling-servers.yaml"
 WEB_SERVER = "examples/openstack/web-server/README.md"
+SCALING = "examples/openstack/scaling-servers/README.md"
+ROLLING = "examples/openstack/rolling-web/README.md"
 IMPORT = "docs/how-to/import-existing-resources.md"
 DRY_RUN = (
     "headgate stack from-resources lan"
@@ -115,9 +111,9 @@ def aodh(openstack: OpenStack) -> None:
 
 @pytest.mark.usefixtures("aodh")
 async def test_alarms_scale_a_group_of_servers(
-    run: Program, openstack: OpenStack, project: Project
+    run: Program, openstack: OpenStack, project: Project, reader: Reader
 ) -> None:
-    await openstack_client(run, "stack", "create", "shop", "-t", str(SCALING), "--wait")
+    await reader.type(page_command(SCALING, "openstack stack create"))
     assert len(list(project.cloud.compute.servers())) == 1
 
     async def servers_after(event: str, size: int) -> None:
@@ -134,21 +130,15 @@ async def test_alarms_scale_a_group_of_servers(
 
     await servers_after("shop.overload", 2)
     await servers_after("shop.idle", 1)
-    await delete(run, "shop")
-
-
-async def openstack_client(run: Program, *arguments: str) -> None:
-    """Run the `openstack` command line on Headgate."""
-    token = run.session.headers["X-Auth-Token"]
-    await run_client({}, *by_token(run.url, run.project, token).options, *arguments)
+    await reader.type(page_command(SCALING, "openstack stack output show"))
+    await reader.type(page_command(SCALING, "openstack stack delete"))
 
 
 @contextmanager
-def draining(environment: Mapping[str, str], *arguments: str) -> Iterator[None]:
+def draining(reader: Reader) -> Iterator[None]:
     """drain.py of the example runs."""
-    process = subprocess.Popen(
-        [sys.executable, str(ROLLING / "drain.py"), *arguments], env={**os.environ, **environment}
-    )
+    command = page_command(ROLLING, "python examples/openstack")
+    process = subprocess.Popen(command.split(), env=reader.environment)
     try:
         yield
     finally:
@@ -157,10 +147,9 @@ def draining(environment: Mapping[str, str], *arguments: str) -> Iterator[None]:
 
 
 async def test_a_rolling_update_drains_the_members_of_each_batch(
-    run: Program, openstack: OpenStack, project: Project, tmp_path: Path
+    run: Program, project: Project, reader: Reader, tmp_path: Path
 ) -> None:
-    template = str(ROLLING / "rolling-web.yaml")
-    await openstack_client(run, "stack", "create", "web", "-t", template, "--wait")
+    await reader.type(page_command(ROLLING, "openstack stack create"))
     cloud: Any = project.cloud
     (pool,) = cloud.load_balancer.pools()
     before = {one.id: one for one in cloud.load_balancer.members(pool)}
@@ -177,11 +166,9 @@ async def test_a_rolling_update_drains_the_members_of_each_batch(
         f'#!/bin/sh\necho "$1" >> "{asked}"\ncat "{busy}/$1"\n'
     )
     command.chmod(0o755)
-    endpoint = f"{run.url}/v1/{run.project}"
-    arguments = ("--endpoint", endpoint, "--connections", str(command))
-    with draining(environment_of(openstack, project), *arguments):
-        change = ("--existing", "--parameter", "release=2")
-        await openstack_client(run, "stack", "update", "web", *change)
+    with draining(reader):
+        updating = asyncio.create_task(reader.type(page_command(ROLLING, "openstack stack update")))
+        await eventually(lambda: has_status(run, "web", "UPDATE_IN_PROGRESS"))
         drained: set[str] = set()
         for _ in range(2):
 
@@ -196,10 +183,14 @@ async def test_a_rolling_update_drains_the_members_of_each_batch(
             assert hook["point"] == "pre-batch"
             drained.add(address)
             (busy / address).write_text("0")
-        assert await run.until_ended("web") == "UPDATE_COMPLETE"
+        await updating
     assert drained == {one.address for one in before.values()} == set(asked.read_text().split())
     after = {one.id: one for one in cloud.load_balancer.members(pool)}
     assert [one.weight for one in after.values()] == [1, 1]
     assert not after.keys() & before.keys()
     assert not servers & {one.id for one in cloud.compute.servers()}
-    await delete(run, "web")
+    await reader.type(page_command(ROLLING, "openstack stack delete"))
+
+
+async def has_status(run: Program, stack: str, status: str) -> bool:
+    return bool((await run.stack(stack))["stack_status"] == status)

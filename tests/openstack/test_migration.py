@@ -11,10 +11,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.openstack.cloud import OpenStack, Project
 from tests.openstack.openstack_client import environment_of, run_client
+from tests.openstack.page_reader import member_reader
 from tests.openstack.stacks import delete, run
+from tests.support.page_commands import page_command
 from tests.support.program import Program
 
 Json = Any
+PAGE = "docs/how-to/migrate-from-heat.md"
 __all__ = ["run"]  # a fixture
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -86,7 +89,11 @@ def heat(openstack: OpenStack) -> None:
 
 
 async def test_a_stack_of_heat_moves_to_headgate(
-    run: Program, openstack: OpenStack, project: Project, tmp_path: Path
+    run: Program,
+    openstack: OpenStack,
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing is replaced: neither by the adoption, nor by the first update."""
     key = Ed25519PrivateKey.generate().public_key()
@@ -94,16 +101,14 @@ async def test_a_stack_of_heat_moves_to_headgate(
     (template := tmp_path / "web.yaml").write_text(TEMPLATE.replace("PUBLIC_KEY", public))
     in_heat = environment_of(openstack, project)
     await run_client(in_heat, "stack", "create", "web", "-t", str(template), "--wait")
-    file = str(tmp_path / "web.json")
-    await run_client(in_heat, "stack", "abandon", "web", "--output-file", file)
-    document = json.loads(Path(file).read_text())
+    monkeypatch.chdir(tmp_path)
+    reader = await member_reader(run, openstack, project, {})
+    await reader.type(page_command(PAGE, "openstack stack abandon"))
+    document = json.loads(Path("web.json").read_text())
     ids = {name: one["resource_id"] for name, one in document["resources"].items()}
 
-    status, response = await run.call(
-        "POST", "/stacks", {"stack_name": "web", "adopt_stack_data": json.dumps(document)}
-    )
-    assert status == 201, response
-    assert await run.until_ended("web") == "ADOPT_COMPLETE"
+    await reader.type(page_command(PAGE, "headgate stack adopt"))
+    assert (await run.stack("web"))["stack_status"] == "ADOPT_COMPLETE"
     found = await run.resources("web")
     assert {name: one["physical_resource_id"] for name, one in found.items()} == ids
     (output,) = (await run.stack("web"))["outputs"]

@@ -16,6 +16,8 @@ from tests.openstack.neutron_stacks import delete as delete_stack
 from tests.openstack.observations import observing
 from tests.openstack.stacks import delete, reason, run
 from tests.support.completions import WAITING
+from tests.support.page_commands import page_command
+from tests.support.page_reader import Reader
 from tests.support.program import Http, Program, ServerProcess, eventually, template
 
 Json = Any
@@ -107,6 +109,16 @@ async def test_all_signals_to_one_url_count(run: Program, project: Project) -> N
     await delete(run)
     assert await containers(project) == []
     assert await upload(url) in (401, 404)
+    assert await containers(project) == []
+
+
+async def test_the_command_of_the_page_signals(run: Program, project: Project) -> None:
+    (url,) = await begin(run)
+    reader = Reader(run.url, run.project, {})
+    reader.environment["ALARM_URL"] = url
+    await reader.type(page_command("docs/how-to/wait-for-a-signal.md", "curl -X PUT"))
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    await delete(run)
     assert await containers(project) == []
 
 
