@@ -64,9 +64,11 @@ def find_next(
         one.until
         for one in paused
         if one.of_quota
-        or (resource and one.has_failed
+        or (resource and one.has_failed and not one.of_requests
             and (one.type, one.endpoint) == (resource.type, resource.endpoint))
     ]  # fmt: skip
+    if resource and resource.paused_until and not status.requested:
+        delays.append(resource.paused_until)
     scheduled = None if status.starting else status.next_at
     if delays and (scheduled is None or max(delays) > scheduled):
         return NextObservation(max(delays), paused=True)

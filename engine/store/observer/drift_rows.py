@@ -24,17 +24,22 @@ from engine.words import Json, ObservedState, ResourceAction
 
 #: Of a stack and its nested stacks. Observations of an earlier state of a resource are left out.
 READ_DRIFT = f"""
-with recursive tree (id, name, path) as (
-    select id, name, '' from stack where id = $1
+with recursive tree (id, project, name, path) as (
+    select id, project, name, '' from stack where id = $1
     union all
-    select c.id, c.name, c.path from tree t
-     cross join lateral (select id, name, path from stack
+    select c.id, c.project, c.name, c.path from tree t
+     cross join lateral (select id, project, name, path from stack
                           where parent_id = t.id and deleted_at is null offset 0) c
 )
 select t.id as stack_id, t.name as stack_name, t.path, c.id as resource_id, c.name, c.type,
        c.physical_id, b.state, b.differences, b.reason, b.since, b.observed_at,
        b.reported ->> 'unrepaired' as unrepaired, b.found_by, b.endpoint, {LAST_KNOWN},
-       {STACK_OBSERVED_AT} as stack_observed_at, {OPERATED_SINCE} as operated_since
+       {STACK_OBSERVED_AT} as stack_observed_at, {OPERATED_SINCE} as operated_since,
+       case when b.state = 'unknown'
+            then (select max(until) from failed_request
+                   where project = t.project and type = c.type and endpoint = b.endpoint
+                     and request in (b.request, t.id::text) and until > clock_timestamp())
+            end as paused_until
   from tree t
   left join lateral (select * from observation_schedule where stack_id = t.id offset 0) q on true
  cross join lateral (select * from observation
@@ -233,7 +238,8 @@ class DriftedResource:
     unrepaired: why its policy does not repair it; None: no attempt failed. last_known: of state
     unknown: the drift that was known before; None: there was none. observed_at: see `last_look`.
     endpoint: that was asked, if the state is unknown. operating: an operation on it is under way,
-    so that it is not observed."""
+    so that it is not observed. paused_until: its request, or most of its stack, failed; see
+    `engine.store.observer.failed_requests`."""
 
     stack_id: UUID
     stack_name: str
@@ -252,6 +258,7 @@ class DriftedResource:
     endpoint: str = ""
     last_known: LastKnownDrift | None = None
     operating: bool = False
+    paused_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 for a while. All processes share them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from engine.store.connection import Connection
 from engine.store.observer.provider_endpoints import NewFailure, StoredFailure
@@ -10,7 +10,7 @@ from engine.store.observer.provider_endpoints import NewFailure, StoredFailure
 #: $1 to $4: projects, types, endpoints and requests. $5: for how long ended pauses count.
 READ = """
 select f.project, f.type, f.endpoint, f.request, f.failures, f.reason, f.public_reason,
-       f.until - clock_timestamp() as remaining
+       f.until - clock_timestamp() as remaining, f.until
   from unnest($1::text[], $2::text[], $3::text[], $4::text[]) e (project, type, endpoint, request)
  cross join lateral (select * from failed_request
                       where project = e.project and type = e.type and endpoint = e.endpoint
@@ -55,14 +55,16 @@ on conflict (project, type, endpoint, request) do update
        public_reason = excluded.public_reason
  where f.failures < excluded.failures or f.until < clock_timestamp()
 """
-#: $1 to $4: projects, types, endpoints and requests.
+#: $1 to $5: projects, types, endpoints and requests, and the ends of their pauses as they were
+#: read. A pause that began later stays.
 DELETE = """
 with locked as materialized (
     select f.project, f.type, f.endpoint, f.request
-      from unnest($1::text[], $2::text[], $3::text[], $4::text[])
-           e (project, type, endpoint, request)
+      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
+           e (project, type, endpoint, request, until)
       join failed_request f on f.project = e.project and f.type = e.type
                            and f.endpoint = e.endpoint and f.request = e.request
+                           and f.until = e.until
      order by 1, 2, 3, 4 for update of f
 )
 delete from failed_request f using locked e
@@ -80,7 +82,12 @@ async def read(
     rows = await conn.fetch(READ, *_columns(requests), remembered)
     return {
         (row["project"], row["type"], row["endpoint"], row["request"]): StoredFailure(
-            row["failures"], row["remaining"], row["reason"], row["public_reason"], False
+            row["failures"],
+            row["until"],
+            row["remaining"],
+            row["reason"],
+            row["public_reason"],
+            False,
         )
         for row in rows
     }
@@ -110,8 +117,10 @@ async def store(
     await conn.execute(STORE, rows, remembered, limit)
 
 
-async def delete(conn: Connection, requests: Sequence[RequestKey]) -> None:
-    await conn.execute(DELETE, *_columns(requests))
+async def delete(conn: Connection, requests: Mapping[RequestKey, datetime]) -> None:
+    """requests: with the ends of their pauses as they were read."""
+    keys = sorted(requests)
+    await conn.execute(DELETE, *_columns(keys), [requests[key] for key in keys])
 
 
 def _columns(requests: Sequence[RequestKey]) -> list[list[str]]:

@@ -40,14 +40,15 @@ update provider_budget b set state = d.state, used_at = clock_timestamp()
 #: $1 to $3: projects, types and endpoints. $4: for how long ended pauses count.
 READ_FAILURES = """
 select f.project, f.type, f.endpoint, f.failures, f.reason, f.public_reason, f.throttled,
-       f.until - clock_timestamp() as remaining
+       f.until - clock_timestamp() as remaining, f.until
   from unnest($1::text[], $2::text[], $3::text[]) e (project, type, endpoint)
  cross join lateral (select * from provider_failure
                       where project = e.project and type = e.type and endpoint = e.endpoint
                         and until > clock_timestamp() - $4::interval offset 0) f
 """
 #: $1: [{project, type, endpoint, failures, seconds, reason, public_reason, throttled}]. Of
-#: processes that fail at the same time, the first one counts. Also deletes pauses that ended $2
+#: processes that fail at the same time, the first one counts, but a pause that the provider has
+#: requested precedes others and shorter ones. Also deletes pauses that ended $2
 #: ago, and of those that the projects had before all but the $3 that end last.
 STORE_FAILURES = """
 with old as materialized (
@@ -87,13 +88,17 @@ on conflict (project, type, endpoint) do update
    set failures = excluded.failures, until = excluded.until, reason = excluded.reason,
        public_reason = excluded.public_reason, throttled = excluded.throttled,
        since = case when excluded.failures = 1 then excluded.since else f.since end
- where f.failures < excluded.failures or f.until < clock_timestamp()
+ where excluded.throttled and excluded.until > f.until
+    or not (f.throttled and f.until > clock_timestamp())
+       and (f.failures < excluded.failures or f.until < clock_timestamp())
 """
-#: $1 to $3: projects, types and endpoints.
+#: $1 to $4: projects, types and endpoints, and the ends of their pauses as they were read. A pause
+#: that began later stays.
 DELETE_FAILURES = """
-delete from provider_failure f using unnest($1::text[], $2::text[], $3::text[])
-       e (project, type, endpoint)
+delete from provider_failure f using unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+       e (project, type, endpoint, until)
  where f.project = e.project and f.type = e.type and f.endpoint = e.endpoint
+   and f.until = e.until
 """
 COUNT_PAUSED = """
 select (select count(*) from provider_failure
@@ -123,7 +128,8 @@ with recursive tree (id, project) as (
                           where stack_id = t.id and id = b.resource_id
                             and updated_at = b.recorded_at and replaced_by is null offset 0) r
 )
-select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.throttled
+select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.throttled,
+       false as of_requests
   from unknown u
  cross join lateral (
        select type, endpoint, until, throttled,
@@ -133,7 +139,7 @@ select f.type, f.endpoint, count(*)::integer as resources, f.until, f.reason, f.
           and until > clock_timestamp() offset 0) f
  group by f.type, f.endpoint, f.until, f.reason, f.throttled
 union all
-(select type, endpoint, count(*)::integer, max(until), reason, false
+(select type, endpoint, count(*)::integer, max(until), reason, false, true
    from unknown u
   cross join lateral (
         select until, case when public_reason = '' and not u.has_secrets then reason
@@ -147,7 +153,8 @@ union all
                        and e.until > clock_timestamp())
   group by type, endpoint, reason order by count(*) desc, reason limit 100)
 union all
-select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason, false
+select '', '', sum(cardinality(q.deferred))::integer, max(q.next_at), q.deferred_reason, false,
+       false
   from tree t
  cross join lateral (select * from observation_schedule where stack_id = t.id offset 0) q
  where q.deferred is not null and q.claimed_at is null and q.next_at > clock_timestamp()
@@ -194,6 +201,7 @@ class StoredFailure:
     """See `engine.work.observer.endpoint_back_off.KnownFailure`."""
 
     failures: int
+    until: datetime
     remaining: timedelta
     reason: str
     public_reason: str
@@ -215,7 +223,8 @@ class NewFailure:
 class PausedObservation:
     """Resources of a stack that are not observed until a time. type, endpoint: that has failed;
     empty: they were left out, or the quota of observations is used up (of_quota). throttled: the
-    endpoint has requested fewer requests."""
+    endpoint has requested fewer requests. of_requests: single requests, or those of one stack, have
+    failed, and not the endpoint; until: the last of their pauses ends."""
 
     type: str
     endpoint: str
@@ -224,10 +233,11 @@ class PausedObservation:
     reason: str
     throttled: bool = False
     of_quota: bool = False
+    of_requests: bool = False
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is an endpoint that has failed."""
+        """Whether it is an endpoint that has failed, or a request to it."""
         return bool(self.type)
 
 
@@ -304,7 +314,12 @@ async def read_failures(
     rows = await conn.fetch(READ_FAILURES, *_columns(endpoints), remembered)
     return {
         (row["project"], row["type"], row["endpoint"]): StoredFailure(
-            row["failures"], row["remaining"], row["reason"], row["public_reason"], row["throttled"]
+            row["failures"],
+            row["until"],
+            row["remaining"],
+            row["reason"],
+            row["public_reason"],
+            row["throttled"],
         )
         for row in rows
     }
@@ -331,8 +346,9 @@ async def store_failures(
     await conn.execute(STORE_FAILURES, rows, remembered, limit)
 
 
-async def delete_failures(conn: Connection, endpoints: Sequence[Endpoint]) -> None:
-    await conn.execute(DELETE_FAILURES, *_columns(endpoints))
+async def delete_failures(conn: Connection, endpoints: Mapping[Endpoint, datetime]) -> None:
+    """endpoints: with the ends of their pauses as they were read."""
+    await conn.execute(DELETE_FAILURES, *_columns([*endpoints]), [*endpoints.values()])
 
 
 def _columns(endpoints: Sequence[Endpoint]) -> tuple[list[str], list[str], list[str]]:

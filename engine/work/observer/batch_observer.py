@@ -33,6 +33,7 @@ from engine.types.contract import Call
 from engine.types.observation import Observation
 from engine.types.observed_list import ObservedList
 from engine.words import ResourceId
+from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, FoundObjects, GroupKey
 from engine.work.observer.drift_reactions import DriftReactions
 from engine.work.observer.list_reader import ListReader
@@ -62,13 +63,14 @@ OVER_QUOTA = "the project has used up its quota of observations"
 class ObservedBatch:
     """stacks: those whose claim holds, by ID. unread: those whose resources were not all read.
     listed: resources that are left until lists are read, by the key of their group. waiting: their
-    stacks."""
+    stacks. outcomes: of its requests so far."""
 
     project: str
     stacks: dict[UUID, StackObservation]
     unread: set[UUID] = field(default_factory=set)
     listed: dict[GroupKey, CallGroup] = field(default_factory=dict)
     waiting: set[UUID] = field(default_factory=set)
+    outcomes: BatchOutcomes = field(default_factory=BatchOutcomes)
 
     def leave(self, group: CallGroup) -> None:
         """Leave the resources of a group until lists are read, without what is read again then."""
@@ -150,9 +152,11 @@ class BatchObserver:
             groups = await self._group(batch, others)
             if page.last is not None or batch.listed:
                 groups = [one for one in groups if not self._leave_listed(batch, one)]
+            batch.outcomes.is_last = not (batch.unread or batch.listed)
             await self._call(batch, groups, inside)
             if batch.listed and (not batch.unread or batch.count_listed() >= LISTED):
                 await self._observe_lists(batch)
+        await self._calls.finish(batch.outcomes)
 
     def _leave_listed(self, batch: ObservedBatch, group: CallGroup) -> bool:
         """Leave a group whose objects a list has until lists are read; False: it has none."""
@@ -300,7 +304,7 @@ class BatchObserver:
         """Observe the resources of groups by a call for each. inside: resources that own nested
         stacks, which are written with them."""
         observed = [*inside]
-        for answer in await self._calls.call(batch.stacks, groups):
+        for answer in await self._calls.call(batch.stacks, groups, batch.outcomes):
             was_polled = answer.group.requests > 0
             for one in answer.group.resources:
                 found = answer.found.get(ResourceId(one.id), answer.unknown)
@@ -399,7 +403,7 @@ class BatchObserver:
                 for one, call in zip(page, calls, strict=True)
             ]
             await self._write(batch, ObservedPage(observed, len(observed) if polled else 0))
-        await self._lists.settle(batch.stacks, result)
+        await self._lists.settle(batch.stacks, result, batch.outcomes)
         await self._write(batch, ObservedPage(requests={group.endpoint[2]: group.requests}))
 
     async def _read_call(

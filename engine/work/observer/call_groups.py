@@ -63,6 +63,11 @@ class CallResult:
         return next(filter(is_throttled, (*self.found.values(), self.unknown)), None)
 
     @property
+    def shows_answer(self) -> bool:
+        """Whether a request was sent, and shows that its endpoint works."""
+        return self.group.requests > 0 and self.outcome.is_answered
+
+    @property
     def outcome(self) -> RequestOutcome:
         usable, failed = Counter[UUID](), Counter[UUID]()
         for one in self.group.resources:

@@ -223,7 +223,7 @@ class CompletionObserver:
             if error.retry_after is None:
                 raise
             failure = Observation.unknown(str(error), str(error), error.retry_after)
-            verdict = EndpointVerdict(failure)
+            verdict = EndpointVerdict(failure, works=False)
             pauses = await self._endpoints.record({endpoint: verdict}, known, requested=False)
             raise EndpointThrottled(str(error), pauses[endpoint]) from None
         await self._endpoints.record({endpoint: EndpointVerdict(None)}, known, requested=False)

@@ -3,7 +3,7 @@ the requests of one stack to it. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from engine.back_off import BackOff
@@ -22,6 +22,9 @@ REMEMBERED = timedelta(days=1)
 #: Failed requests of a stack to an endpoint that have pauses of their own. If more fail, and most
 #: of the stack's, the stack has one pause.
 MAX_OF_STACK = 100
+#: Different requests with errors of the server, of more than one stack, that say together that the
+#: endpoint has failed if it answers no other one.
+MIN_SERVER_ERRORS = 3
 #: Failures of each kind that a project has at most. Further ones replace those whose pause ends
 #: first.
 MAX_OF_PROJECT = 5_000
@@ -34,12 +37,13 @@ RequestKey = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class KnownFailure:
-    """Of an endpoint, a request or a stack. failures: consecutive ones. remaining: of its pause,
-    during which it is not observed by policy; may be negative. reason, public_reason: of its
-    resources, which are unknown. throttled: the endpoint has requested this pause, so requests of
-    users wait, too."""
+    """Of an endpoint, a request or a stack. failures: consecutive ones. until: the end of its
+    pause, which identifies it. remaining: of its pause, during which it is not observed by policy;
+    may be negative. reason, public_reason: of its resources, which are unknown. throttled: the
+    endpoint has requested this pause, so requests of users wait, too."""
 
     failures: int
+    until: datetime
     remaining: timedelta
     reason: str
     public_reason: str
@@ -75,6 +79,10 @@ class KnownFailures:
         return FailureScope.REQUEST, min(waiting, key=lambda one: one.remaining)
 
 
+#: Failures after which the endpoint may answer nothing else.
+_OF_ENDPOINTS = frozenset({FailureScope.ENDPOINT, FailureScope.SERVER})
+
+
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
     """Of a request that was sent. stacks: of its resources. failure: why no answer was usable;
@@ -94,28 +102,36 @@ class RequestOutcome:
         """Whether it says something about the request or its endpoint."""
         return self.failure is not None and self.failure.scope is not FailureScope.OBJECT
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether it shows that the endpoint works, also if the response was not usable."""
+        if self.throttling is not None:
+            return False
+        return self.failure is None or self.failure.scope not in _OF_ENDPOINTS
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointVerdict:
     """What has failed, and what works, by the outcomes of requests to an endpoint. endpoint: None:
-    it works. requests: by what identifies a request or a stack. working: requests and stacks."""
+    it has not failed. requests: by what identifies a request or a stack. working: requests and
+    stacks. works: the endpoint has answered."""
 
     endpoint: Observation | None
     requests: Mapping[str, Observation] = field(default_factory=dict)
     working: Sequence[str] = ()
+    works: bool = True
 
 
-def judge(outcomes: Sequence[RequestOutcome]) -> EndpointVerdict:
+def judge(outcomes: Sequence[RequestOutcome], *, answered: bool = False) -> EndpointVerdict:
     """What a failure is about: the endpoint, if it requests a pause, or if it answered nothing.
-    A request that failed although the endpoint has answered another one has failed by itself."""
+    A request that failed although the endpoint has answered another one has failed by itself, and
+    so have a few requests, or those of one stack alone, with errors of the server. answered: the
+    endpoint has answered another request of the batch."""
     throttling = next((one.throttling for one in outcomes if one.throttling), None)
     if throttling is not None:
-        return EndpointVerdict(throttling)
-    failures = [one.failure for one in outcomes if one.failure is not None]
-    if len(failures) == len(outcomes) and all(
-        one.scope is FailureScope.ENDPOINT for one in failures
-    ):
-        return EndpointVerdict(failures[0] if failures else None)
+        return EndpointVerdict(throttling, works=False)
+    if not answered and _is_endpoint_failure(outcomes):
+        return EndpointVerdict(outcomes[0].failure, works=False)
     stacks = _count_by_stack(outcomes)
     failed_stacks = {key: one.observation for key, one in stacks.items() if one.has_failed}
     failed = {
@@ -125,9 +141,18 @@ def judge(outcomes: Sequence[RequestOutcome]) -> EndpointVerdict:
     }
     working = [one.request for one in outcomes if not one.is_failed]
     working += [str(key) for key, one in stacks.items() if one.works]
-    return EndpointVerdict(
-        None, failed | {str(key): one for key, one in failed_stacks.items()}, working
-    )
+    works = answered or any(one.is_answered for one in outcomes)
+    failed_requests = failed | {str(key): one for key, one in failed_stacks.items()}
+    return EndpointVerdict(None, failed_requests, working, works)
+
+
+def _is_endpoint_failure(outcomes: Sequence[RequestOutcome]) -> bool:
+    if not outcomes or any(one.is_answered for one in outcomes):
+        return False
+    if all(one.failure and one.failure.scope is FailureScope.ENDPOINT for one in outcomes):
+        return True
+    stacks = {stack for one in outcomes for stack in one.stacks}
+    return len({one.request for one in outcomes}) >= MIN_SERVER_ERRORS and len(stacks) > 1
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation, count_requests
 from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.words import Json, ResourceId
+from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, FoundObjects, ListResult
 from engine.work.observer.endpoint_back_off import is_throttled
 from engine.work.observer.request_admission import RequestAdmission, without_secrets
@@ -69,10 +70,16 @@ class ListReader:
         missing = [*incomplete, *(one for absent in left.values() for one in absent)]
         return ListResult(group, admitted, missing, failure, listed)
 
-    async def settle(self, pending: Mapping[UUID, StackObservation], result: ListResult) -> None:
-        """Charge the requests of a list that was read, and judge its endpoint."""
+    async def settle(
+        self,
+        pending: Mapping[UUID, StackObservation],
+        result: ListResult,
+        outcomes: BatchOutcomes,
+    ) -> None:
+        """Charge the requests of a list that was read, and judge its endpoint. outcomes: of the
+        requests of the batch, with these ones later."""
         if result.listed is not None:
-            await self._admission.settle(pending, result.admitted, [result])
+            await self._admission.settle(pending, result.admitted, [result], outcomes)
 
     def _list_of(self, group: CallGroup) -> ObservedList | None:
         """None also if the type raises an error."""

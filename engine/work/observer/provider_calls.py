@@ -15,6 +15,7 @@ from engine.types.observation import Observation, count_requests
 from engine.types.regions import name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import StackId
+from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, CallResult, GroupKey
 from engine.work.observer.endpoint_back_off import Endpoint
 from engine.work.observer.observed_rows import recorded_call
@@ -103,15 +104,29 @@ class ProviderCalls:
             return None
 
     async def call(
-        self, pending: Mapping[UUID, StackObservation], groups: Sequence[CallGroup]
+        self,
+        pending: Mapping[UUID, StackObservation],
+        groups: Sequence[CallGroup],
+        outcomes: BatchOutcomes,
     ) -> list[CallResult]:
-        """Call the types of the groups that are admitted."""
+        """Call the types of the groups that are admitted. outcomes: of the requests of the batch,
+        with these ones later. An endpoint that has answered nothing in the batch gets all of the
+        requests only if it answers one of some."""
         if not groups:
             return []
         admitted = await self._admission.admit(pending, groups)
-        answers = await self._call_all(admitted.groups)
-        await self._admission.settle(pending, admitted, answers)
-        return [*admitted.skipped, *answers]
+        first, others = outcomes.split(admitted.groups)
+        answers = await self._call_all(first)
+        answered = {one.group.endpoint for one in answers if others and one.shows_answer}
+        answers += await self._call_all([one for one in others if one.endpoint in answered])
+        left = [one for one in others if one.endpoint not in answered]
+        skipped = self._admission.skip(left, outcomes)
+        await self._admission.settle(pending, admitted, answers, outcomes)
+        return [*admitted.skipped, *answers, *skipped]
+
+    async def finish(self, outcomes: BatchOutcomes) -> None:
+        """Record what the requests of a batch have shown, after the last one."""
+        await self._admission.finish(outcomes)
 
     async def _call_all(self, groups: Sequence[CallGroup]) -> list[CallResult]:
         """Call the types. After a provider has requested fewer requests, its other groups are not

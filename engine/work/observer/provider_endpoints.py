@@ -98,7 +98,11 @@ class ProviderEndpoints:
         observed. known: what had failed before. requested: see `lengthens_pause`."""
         failed = {key: one.endpoint for key, one in verdicts.items() if one.endpoint}
         new = {key: self._failure(one, known.endpoints.get(key)) for key, one in failed.items()}
-        over = [key for key in known.endpoints if key in verdicts and key not in failed]
+        over = {
+            key: one.until
+            for key, one in known.endpoints.items()
+            if key in verdicts and verdicts[key].works
+        }
         works = {(*key, one) for key, verdict in verdicts.items() for one in verdict.working}
         stored = {
             key: one
@@ -111,7 +115,7 @@ class ProviderEndpoints:
             for name, one in verdict.requests.items()
             if lengthens_pause(one, requested=requested)
         }
-        working = sorted(works.intersection(known.requests))
+        working = {key: one.until for key, one in known.requests.items() if key in works}
         if stored or over or requests or working:
             async with self._database.transaction("endpoint") as conn:
                 if over:
@@ -125,6 +129,11 @@ class ProviderEndpoints:
                 if requests:
                     await failed_requests.store(conn, requests, REMEMBERED, MAX_OF_PROJECT)
         return {key: one.pause for key, one in new.items()}
+
+    def expect_pause(self, before: KnownFailure | None) -> timedelta:
+        """About how long an endpoint that has failed again will not be observed."""
+        failures = before.failures + 1 if before else 1
+        return pause_after(failures, None, self._chance())
 
     def _failure(self, observation: Observation, before: KnownFailure | None) -> NewFailure:
         failures = before.failures + 1 if before else 1

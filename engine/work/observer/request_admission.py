@@ -13,15 +13,18 @@ from engine.store.observer import observations
 from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation
 from engine.words import ObservedState
+from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import AdmittedGroups, CallGroup, CallResult, ListResult
 from engine.work.observer.endpoint_back_off import (
     Endpoint,
+    EndpointVerdict,
     RequestOutcome,
     judge,
 )
 from engine.work.observer.observed_rows import shown_reason
 from engine.work.observer.provider_endpoints import ProviderEndpoints
 from engine.work.observer.stack_observation import StackObservation
+from engine.work.observer.type_faults import NO_ANSWER
 from engine.work.worker_metrics import WorkerMetrics
 
 
@@ -61,14 +64,31 @@ class RequestAdmission:
         pending: Mapping[UUID, StackObservation],
         admitted: AdmittedGroups,
         answers: Sequence[CallResult | ListResult],
+        outcomes: BatchOutcomes,
     ) -> None:
         """Charge the requests of admitted groups beyond the first one of each, and judge their
-        failures."""
+        failures. outcomes: of the requests of the batch, with these ones later."""
         extra = Counter[str]()
         for group in admitted.groups:
             extra[group.endpoint[2]] += group.requests - 1
         await self._endpoints.charge(extra)
-        await self._judge(pending, answers, admitted)
+        await self._judge(pending, answers, admitted, outcomes)
+
+    def skip(self, groups: Sequence[CallGroup], outcomes: BatchOutcomes) -> list[CallResult]:
+        """The results of admitted groups that are not called: their endpoint answers nothing."""
+        if groups:
+            self._metrics.record_observation_call("skipped", len(groups))
+        return [
+            CallResult(group, {}, outcomes.failure_of(group.endpoint) or NO_ANSWER)
+            for group in groups
+        ]
+
+    async def finish(self, outcomes: BatchOutcomes) -> None:
+        """Record what was withheld until the end of a batch."""
+        verdicts = {key: judge(one.outcomes) for key, one in outcomes.withheld.items()}
+        requested = any(one.requested for one in outcomes.withheld.values())
+        known = outcomes.take([*verdicts])
+        await self._endpoints.record(verdicts, known, requested=requested)
 
     async def _grant(
         self, pending: Mapping[UUID, StackObservation], groups: Sequence[CallGroup]
@@ -106,25 +126,33 @@ class RequestAdmission:
         pending: Mapping[UUID, StackObservation],
         answers: Sequence[CallResult | ListResult],
         admitted: AdmittedGroups,
+        outcomes: BatchOutcomes,
     ) -> None:
-        """Record what has failed and what works; see `judge`. A stack is observed again when the
-        pause of its endpoint ends, but not sooner than its policy says because of a request: a
-        wrong one is sent at most as often as a right one."""
+        """Record what has failed and what works; see `BatchOutcomes`. A stack is observed again
+        when the pause of its endpoint ends, but not sooner than its policy says because of a
+        request: a wrong one is sent at most as often as a right one."""
         by_endpoint: dict[Endpoint, list[CallResult | ListResult]] = {}
         for answer in answers:
             self._metrics.record_observation_call("failed" if answer.failure else "succeeded")
             if answer.group.requests:
                 by_endpoint.setdefault(answer.group.endpoint, []).append(answer)
-        verdicts = {
-            endpoint: judge([_outcome(one) for one in found])
-            for endpoint, found in by_endpoint.items()
+        known, requested = admitted.known, admitted.requested
+        verdicts: dict[Endpoint, EndpointVerdict] = {}
+        for endpoint, found in by_endpoint.items():
+            verdict = outcomes.judge(
+                endpoint, [_outcome(one) for one in found], known, requested=requested
+            )
+            if verdict is not None:
+                verdicts[endpoint] = verdict
+        before = outcomes.take([*verdicts])
+        known = replace(known, requests={**before.requests, **known.requests})
+        pauses = await self._endpoints.record(verdicts, known, requested=requested)
+        pauses |= {
+            key: self._endpoints.expect_pause(failed) for key, failed in outcomes.failing().items()
         }
-        pauses = await self._endpoints.record(
-            verdicts, admitted.known, requested=admitted.requested
-        )
-        for endpoint, pause in pauses.items():
-            for answer in by_endpoint[endpoint]:
-                _retry(pending, answer.group, pause)
+        for group in admitted.groups:
+            if group.endpoint in pauses:
+                _retry(pending, group, pauses[group.endpoint])
 
 
 def _outcome(answer: CallResult | ListResult) -> RequestOutcome:

@@ -1,6 +1,7 @@
 """What a failed observation pauses: the endpoint, or the request alone; never another project, and
 nothing if a user has requested the observation."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import timedelta
@@ -12,13 +13,15 @@ import pytest_asyncio
 from engine.store.observer import failed_requests, provider_endpoints
 from engine.store.observer.provider_endpoints import NewFailure
 from engine.work.observer import endpoint_back_off
+from engine.work.observer.batch_observer import PAGE
+from engine.work.observer.batch_outcomes import PROBES
 from engine.work.observer.endpoint_back_off import REMEMBERED
 from engine.work.observer.observer import Observer
 from engine.work.observer.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.support.completions import pause_completion_observers
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
 from tests.support.paused_observers import paused_observer
-from tests.support.program import Json, Program, template
+from tests.support.program import Json, Program, eventually, template
 
 DUE = """
 update observation_schedule set next_at = now() - interval '1s' where next_at is not null
@@ -33,6 +36,7 @@ PAUSES = (
     "select failures, until - clock_timestamp() as remaining, reason, request from failed_request"
 )
 ENDPOINTS = "select endpoint, failures, until from provider_failure order by endpoint"
+THROTTLED = "select throttled, until - clock_timestamp() as remaining from provider_failure"
 EVERY_10M = {"convergence": {"observe": {"every": "10m"}}}
 LIST = {"items": "$.things", "id": "$.id", "next": "$.next"}
 
@@ -55,11 +59,14 @@ def run(things_in_own_project: Program) -> Program:
     return things_in_own_project
 
 
-async def observe_due(run: Program, *, due: bool = True, per_minute: float = 0.0) -> None:
+async def observe_due(
+    run: Program, *, due: bool = True, per_minute: float = 0.0, page: int = PAGE
+) -> None:
     if due:
         await run.database.pool.execute(DUE)
     endpoints = ProviderEndpoints(run.database, RequestRates(per_minute), lambda: 0.0)
-    await Observer(run.database, paused_observer(run)[0], endpoints=endpoints).observe_due()
+    registry = paused_observer(run)[0]
+    await Observer(run.database, registry, endpoints=endpoints, page=page).observe_due()
 
 
 def with_list(things: Things, url: str, **more: Json) -> Json:
@@ -188,8 +195,9 @@ async def test_a_request_that_works_again_has_no_pause(run: Program, things: Thi
 async def test_an_error_of_the_server_pauses_its_endpoint(
     run: Program, things: Things, fault: int
 ) -> None:
+    """500, which one request can cause, only if several ones of several stacks fail."""
     await create(run, "s", {"a": thing(things)})
-    await create(run, "t", {"a": with_list(things, "/things?other")})
+    await create(run, "t", {name: with_list(things, f"/things?{name}") for name in ("a", "b")})
     things.faults = [fault]
     things.requests.clear()
     await run.database.pool.execute(DUE)
@@ -200,6 +208,204 @@ async def test_an_error_of_the_server_pauses_its_endpoint(
     assert [one["endpoint"] for one in await run.database.pool.fetch(ENDPOINTS)] == [things.url]
     assert await run.database.pool.fetch(PAUSES) == []
     assert len(await paused_of(run, "s")) == len(await paused_of(run, "t")) == 1
+
+
+async def test_an_error_of_the_server_for_one_stack_pauses_its_requests_alone(
+    run: Program, things: Things
+) -> None:
+    await create(run, "good", {"a": thing(things)})
+    bad = {f"r{number}": alone(things, "?fault=500") for number in range(4)}
+    await create(run, "bad", bad)
+    for failures in (1, 2):
+        await run.database.pool.execute(DUE_OF_STACK, "bad")
+        await observe_due(run, due=False)
+        found = await run.database.pool.fetch(PAUSES)
+        assert [one["failures"] for one in found] == [failures] * 4
+        assert await run.database.pool.fetch(ENDPOINTS) == []
+        await run.database.pool.execute(END_PAUSES)
+    things.objects["t1"]["size"] = 9
+    await run.database.pool.execute(DUE_OF_STACK, "good")
+    await observe_due(run, due=False)
+    assert await state_of(run, "good") == "changed"
+
+
+@pytest.mark.parametrize("fault", [500, 504])
+@pytest.mark.parametrize("first", ["good", "bad"])
+async def test_a_list_that_fails_keeps_no_longer_list_from_being_read(
+    run: Program, things: Things, fault: int, first: str
+) -> None:
+    """Of one batch, in parts that are read one after another."""
+    stacks = {
+        "bad": {"a": with_list(things, f"/things?fault={fault}")},
+        "good": {f"r{number}": thing(things) for number in range(5)},
+    }
+    for name in sorted(stacks, reverse=first == "good"):
+        await create(run, name, stacks[name])
+    for one in things.objects.values():
+        one["size"] = 9
+    for _ in range(2):
+        await observe_due(run, page=3)
+        found = (await drift_of(run, "good"))["resources"]
+        assert [one["state"] for one in found] == ["changed"] * 5
+        assert await state_of(run, "bad") == "unknown"
+        assert await run.database.pool.fetch(ENDPOINTS) == []
+        (paused,) = await run.database.pool.fetch(PAUSES)
+        assert paused["reason"] == f"list: the service answered {fault}"
+        await run.database.pool.execute(END_PAUSES)
+
+
+@pytest.mark.parametrize("fault", [500, 504])
+async def test_an_object_that_fails_keeps_no_list_from_being_read(
+    run: Program, things: Things, fault: int
+) -> None:
+    listed = {f"r{number}": thing(things) for number in range(5)}
+    await create(run, "s", listed | {"x": alone(things, f"?fault={fault}")})
+    for one in things.objects.values():
+        one["size"] = 9
+    for failures in (1, 2):
+        await observe_due(run, page=3)
+        states = {
+            one["resource_name"]: one["state"] for one in (await drift_of(run, "s"))["resources"]
+        }
+        assert states == dict.fromkeys(listed, "changed") | {"x": "unknown"}
+        assert await run.database.pool.fetch(ENDPOINTS) == []
+        (paused,) = await run.database.pool.fetch(PAUSES)
+        assert paused["failures"] == failures
+        await run.database.pool.execute(END_PAUSES)
+
+
+async def test_many_objects_that_fail_keep_no_other_stack_from_being_observed(
+    run: Program, things: Things
+) -> None:
+    """An endpoint that has answered nothing gets some requests of each further part."""
+    for number in range(2):
+        bad = {f"r{number}": alone(things, "?fault=504") for number in range(30)}
+        await create(run, f"bad{number}", bad)
+    await create(run, "good", {"a": alone(things)})
+    things.objects[max(things.objects, key=lambda one: int(one[1:]))]["size"] = 9
+    await observe_due(run, page=15)
+    assert await state_of(run, "good") == "changed"
+    assert await run.database.pool.fetch(ENDPOINTS) == []
+
+
+async def test_an_endpoint_that_is_down_gets_few_requests_of_a_batch(
+    run: Program, things: Things
+) -> None:
+    await create(run, "s", {f"r{number}": alone(things) for number in range(60)})
+    things.faults = [504]
+    things.requests.clear()
+    await observe_due(run, page=20)
+    assert things.requests == {"read": 20 + 2 * PROBES}
+    assert len(await run.database.pool.fetch(ENDPOINTS)) == 1
+    (paused,) = await paused_of(run, "s")
+    assert paused["resources"] == 60
+    await observe_due(run, page=20)
+    assert things.requests == {"read": 20 + 2 * PROBES}
+
+
+async def start_waiting(run: Program, things: Things, name: str) -> "asyncio.Task[None]":
+    """Start the observation of a stack, whose list does not answer yet."""
+    things.gate = asyncio.Event()
+    await run.database.pool.execute(DUE_OF_STACK, name)
+    before = things.requests["list"]
+    task = asyncio.create_task(observe_due(run, due=False))
+    await eventually(lambda: _has_asked(things, before))
+    return task
+
+
+async def _has_asked(things: Things, before: int) -> bool:
+    return things.requests["list"] > before
+
+
+async def test_an_earlier_request_that_succeeds_ends_no_later_pause(
+    run: Program, things: Things
+) -> None:
+    await create(run, "slow", {"a": with_list(things, "/things?slow")})
+    await create(run, "s", {"a": alone(things)})
+    things.faults = [503]
+    await observe_due(run)
+    await run.database.pool.execute(END_PAUSES)
+    task = await start_waiting(run, things, "slow")
+    things.faults, things.retry_after = [429], "3600"
+    await run.database.pool.execute(DUE_OF_STACK, "s")
+    await observe_due(run, due=False)
+    things.faults = []
+    assert things.gate is not None
+    things.gate.set()
+    await task
+    assert await state_of(run, "slow") == "present"
+    (pause,) = await run.database.pool.fetch(THROTTLED)
+    assert pause["throttled"] and pause["remaining"] > timedelta(minutes=59)
+    # A success after the pause ends it.
+    await run.database.pool.execute(END_PAUSES)
+    await observe_due(run)
+    assert await run.database.pool.fetch(THROTTLED) == []
+
+
+async def test_an_earlier_request_that_succeeds_ends_no_later_pause_of_a_request(
+    run: Program, things: Things
+) -> None:
+    await create(run, "slow", {"a": with_list(things, "/things?slow"), "b": thing(things)})
+    things.faults = [403]
+    await observe_due(run)
+    await run.database.pool.execute(END_PAUSES)
+    task = await start_waiting(run, things, "slow")
+    later = "update failed_request set until = now() + interval '1h'"
+    await run.database.pool.execute(later)
+    things.faults = []
+    assert things.gate is not None
+    things.gate.set()
+    await task
+    assert len(await run.database.pool.fetch(PAUSES)) == 2
+    await run.database.pool.execute(END_PAUSES)
+    await observe_due(run)
+    assert await run.database.pool.fetch(PAUSES) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "new", "kept"),
+    [
+        ((1, 30, False), (1, 3600, True), (3600, True)),
+        ((5, 600, False), (1, 3600, True), (3600, True)),
+        ((5, 600, False), (1, 60, True), (600, False)),
+        ((1, 3600, True), (2, 60, False), (3600, True)),
+        ((1, 3600, True), (2, 7200, False), (3600, True)),
+        ((1, 600, True), (1, 3600, True), (3600, True)),
+        ((1, 3600, True), (2, 600, True), (3600, True)),
+        ((1, 600, False), (2, 1200, False), (1200, False)),
+        ((2, 600, False), (2, 1200, False), (600, False)),
+        ((2, -1, True), (1, 30, False), (30, False)),
+    ],
+)
+async def test_a_pause_that_the_provider_requested_precedes_others(
+    run: Program, stored: tuple[int, int, bool], new: tuple[int, int, bool], kept: tuple[int, bool]
+) -> None:
+    """Of processes that fail at the same time. (failures, seconds, throttled)"""
+    key = (run.project, "t", "http://h")
+    async with run.database.connection() as conn:
+        for failures, seconds, throttled in (stored, new):
+            failure = NewFailure(failures, timedelta(seconds=seconds), "it failed", "", throttled)
+            await provider_endpoints.store_failures(conn, {key: failure}, REMEMBERED, 9)
+        found = await provider_endpoints.read_failures(conn, [key], REMEMBERED)
+    seconds, throttled = kept
+    assert found[key].throttled is throttled
+    assert timedelta(0) <= timedelta(seconds=seconds) - found[key].remaining < timedelta(seconds=30)
+
+
+async def test_the_pause_of_a_request_delays_no_other_resource(
+    run: Program, things: Things
+) -> None:
+    await create(run, "s", {"a": with_list(things, "/things?fault=401"), "b": alone(things)})
+    b = (await run.resources("s"))["b"]["physical_resource_id"]
+    del things.objects[b]["state"]
+    await observe_due(run)
+    await run.database.pool.execute("update failed_request set until = now() + interval '1h'")
+    until = await run.database.pool.fetchval("select until from failed_request")
+    why = await run.stack_request("GET", "s", "/why")
+    found = {tuple(one["resources"]): one for one in why["unknown"]}
+    assert f"is not before {until:%Y-%m-%dT%H:%M:%S}." in found[("a",)]["sentence"]
+    assert "is at " in found[("b",)]["sentence"]
+    assert found[("b",)]["next_observation_at"] < found[("a",)]["next_observation_at"]
 
 
 async def test_an_endpoint_that_refuses_connections_has_a_pause(
@@ -263,7 +469,7 @@ async def test_another_project_is_never_paused(run: Program, things: Things) -> 
         "update observation_schedule set next_at = null where project = $1", other.project
     )
     await observe_due(run)
-    things.faults = [500]
+    things.faults = [503]
     await observe_due(run)
     things.faults = []
     assert await run.database.pool.fetchval("select project from provider_failure") == run.project

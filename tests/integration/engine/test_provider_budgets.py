@@ -267,14 +267,14 @@ async def test_observers_of_all_processes_share_a_budget(
 
 async def test_all_processes_leave_a_failing_endpoint_alone(run: Program, things: Things) -> None:
     await create(run, things, 1, listed=True)
-    things.faults = [500]
+    things.faults = [503]
     things.requests.clear()
     await observe_due(run, observer_of(run))
     await observe_due(run, observer_of(run))
     assert things.requests == {"list": 1}
     (paused,) = (await drift_of(run))["paused"]
     assert paused["endpoint"] == things.url and paused["resource_type"] == "Headgate::HTTP"
-    assert paused["reason"] == "list: the service answered 500"
+    assert paused["reason"] == "list: the service answered 503"
     assert (await run.stack_request("GET", "s", "/why"))["paused"] == [paused]
     things.faults = []
     await run.database.pool.execute("update provider_failure set until = now() - interval '1s'")

@@ -35,6 +35,7 @@ FAILED = PausedObservation("T", "e", 1, LATER, "it does not respond")
 THROTTLED = replace(FAILED, throttled=True)
 LONG = replace(FAILED, until=LAST)
 OTHER = replace(FAILED, endpoint="another", until=LAST)
+OF_REQUEST = replace(FAILED, until=LAST, of_requests=True)
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,27 @@ def test_the_next_observation_of_an_unknown_resource(
     drift = case.drift()
     (unknown,) = explain_unknown(drift)
     assert sentence in unknown["sentence"] and drift.paused == paused
+
+
+@pytest.mark.parametrize(
+    ("cause", "paused_until", "at"),
+    [
+        ("none", None, SOON),
+        ("none", NOW, SOON),
+        ("none", LATER, LATER),
+        ("request", LATER, SOON),
+        ("report", LATER, LATER),
+    ],
+)
+def test_the_pause_of_a_request_applies_to_its_resources_alone(
+    cause: str, paused_until: datetime | None, at: datetime
+) -> None:
+    drift = Case(HOURLY, cause, SOON, False, (OF_REQUEST,), None, False).drift()
+    resource = replace(UNKNOWN, paused_until=paused_until)
+    (unknown,) = explain_unknown(replace(drift, resources=[resource]))
+    assert unknown["next_observation_at"] is not None
+    assert datetime.fromisoformat(unknown["next_observation_at"]) == at
+    assert ("is not before" in unknown["sentence"]) is (at != SOON)
 
 
 def test_resources_with_the_same_reason_and_other_times_are_explained_apart() -> None:
