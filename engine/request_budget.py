@@ -43,9 +43,10 @@ class BudgetState:
 
 
 def take(
-    state: BudgetState, per_minute: float, project: str, need: int, now: float
+    state: BudgetState, per_minute: float, project: str, need: int, now: float, *, spare: int = 0
 ) -> tuple[BudgetState, BudgetGrant]:
-    """Take up to `need` requests; the rest gets a turn. per_minute: above 0. now: seconds."""
+    """Take up to `need` requests; the rest gets a turn. per_minute: above 0. now: seconds. spare:
+    so many more are taken if they are there, and get no turn."""
     turns = {key: turn for key, turn in state.turns.items() if turn.at + KEPT >= now}
     turn = turns.pop(project, None)
     if turn is not None and turn.at > now + _TOLERANCE:
@@ -53,12 +54,12 @@ def take(
         return unchanged, BudgetGrant(0, turn.at - now)
     price, burst, paid = 60.0 / per_minute, burst_of(per_minute), max(state.paid, now)
     if turn is not None:
-        count = min(need, turn.count)
+        count = min(need + spare, turn.count)
         paid = max(paid - price * (turn.count - count), now)
     else:
-        count = min(need, max(int((now + burst - paid + _TOLERANCE) / price), 0))
+        count = min(need + spare, max(int((now + burst - paid + _TOLERANCE) / price), 0))
         paid += price * count
-    if count == need:
+    if count >= need:
         return BudgetState(paid, turns), BudgetGrant(count)
     later = min(need - count, max(int((burst + _TOLERANCE) / price), 1))
     paid += price * later

@@ -1,7 +1,7 @@
 """What a provider reports about physical resources, as a type returns it from `observe`."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -143,20 +143,29 @@ class Observation:
         )  # fmt: skip
 
 
+#: Returns how many of so many further requests of an observation may be sent now. Also given: how
+#: many it has sent.
+AdmitRequests = Callable[[int, int], Awaitable[int]]
+
+
 @dataclass(slots=True)
 class RequestCount:
-    """How many requests were sent to providers."""
+    """How many requests were sent to providers. admit: None: any number is admitted. is_short:
+    not all that were wanted were admitted."""
 
     sent: int = 0
+    admit: AdmitRequests | None = None
+    is_short: bool = False
 
 
 _counts: ContextVar[RequestCount | None] = ContextVar("requests to providers", default=None)
 
 
 @contextmanager
-def count_requests() -> Iterator[RequestCount]:
-    """Count the requests that `request_sent` reports in this context."""
-    count = RequestCount()
+def count_requests(admit: AdmitRequests | None = None) -> Iterator[RequestCount]:
+    """Count the requests that `request_sent` reports in this context. admit: of
+    `admit_requests`."""
+    count = RequestCount(admit=admit)
     token = _counts.set(count)
     try:
         yield count
@@ -168,6 +177,19 @@ def request_sent() -> None:
     """Types call it for each request of an observation. Without it, each call counts as one."""
     if (count := _counts.get()) is not None:
         count.sent += 1
+
+
+async def admit_requests(wanted: int) -> int:
+    """How many of so many requests may be sent now. Types call it before requests of `observe`
+    whose number grows with the number of resources, such as one for each, and leave the resources
+    of the others out of the result. These are observed later, when the budget of the endpoint has
+    more requests."""
+    count = _counts.get()
+    if count is None or count.admit is None or wanted == 0:
+        return wanted
+    admitted = await count.admit(wanted, count.sent)
+    count.is_short = count.is_short or admitted < wanted
+    return admitted
 
 
 PRESENT = Observation(ObservedState.PRESENT)

@@ -18,7 +18,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.types.failure_scope import FailureScope
-from engine.types.observation import Observation
+from engine.types.observation import Observation, admit_requests
 from engine.words import Json, ResourceId
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class ObservedList:
     the list has; None: its entry lacks values, and `missing` reads the object by itself. missing:
     returns that of a resource whose object the list lacks. reads: how often the list is read until
     then; more than once if nothing else shows that the object has not just moved between two pages.
+    reads_alone: whether `missing` sends a request about a resource, which needs the budget.
     """
 
     read_pages: Callable[[], AsyncIterator[Iterable[tuple[str, Json]]]]
     compare: Callable[["Call", Json], Observation | None]
     missing: Callable[["Call"], Observation | Awaitable[Observation]]
     reads: int = 2
+    reads_alone: Callable[["Call"], bool] = lambda _: True
 
     async def find(
         self, wanted: MutableMapping[str, list[Wanted]]
@@ -71,7 +73,8 @@ class ObservedList:
                     return
 
     async def observe(self, calls: Sequence["Call"]) -> Mapping[ResourceId, Observation]:
-        """Return the observations of resources. All are unknown if the list cannot be read."""
+        """Return the observations of resources. All are unknown if the list cannot be read. Those
+        that must be read alone are left out if the budget has no requests for them."""
         wanted: dict[str, list[Call]] = {}
         for call in calls:
             wanted.setdefault(str(call.physical_id), []).append(call)
@@ -90,8 +93,11 @@ class ObservedList:
         except ListUnreadable as error:
             return {call.resource_id: error.unknown for call in calls}
         left += (call for absent in wanted.values() for call in absent)
+        alone = [call for call in left if self.reads_alone(call)]
+        later = {call.resource_id for call in alone[await admit_requests(len(alone)) :]}
         for call in left:
-            observed[call.resource_id] = await self.observe_missing(call)
+            if call.resource_id not in later:
+                observed[call.resource_id] = await self.observe_missing(call)
         return observed
 
     async def observe_missing(self, call: "Call") -> Observation:

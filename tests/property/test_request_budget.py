@@ -103,3 +103,15 @@ def test_the_state_stays_small() -> None:
     for number in range(1_000):
         state, _ = take(state, 60.0, f"p{number}", 5, float(number * 10))
     assert len(state.turns) < 50
+
+
+def test_spare_requests_are_of_what_is_there_and_get_no_turn() -> None:
+    state, grant = take(BudgetState(), 60.0, "a", 1, 0.0, spare=100)
+    assert grant == BudgetGrant(10) and state.turns == {}
+    state, grant = take(state, 60.0, "a", 20, 0.0)
+    assert grant.count == 0 and state.turns["a"].count == 10
+    # Of a turn, too; the rest of it is refilled.
+    _, whole = take(state, 60.0, "a", 1, grant.wait, spare=100)
+    assert whole == BudgetGrant(10)
+    left, few = take(state, 60.0, "a", 1, grant.wait, spare=2)
+    assert few == BudgetGrant(3) and left.turns == {} and left.paid == state.paid - 7

@@ -34,7 +34,10 @@ class ObjectObserver:
     def observed_list(self, call: Call) -> ObservedList | None:
         if not call.properties.get("list"):
             return None
-        return ObservedList(lambda: self._pages(call), self._observe_listed, self._observe_unlisted)
+        return ObservedList(
+            lambda: self._pages(call), self._observe_listed, self._observe_unlisted,
+            reads_alone=_is_readable,
+        )  # fmt: skip
 
     def _observe_listed(self, call: Call, content: Json) -> Observation | None:
         """None: the entry of the list lacks values, and the object is read by itself."""

@@ -136,7 +136,7 @@ def observed_list(
             raise ListUnreadable(unknown(error)) from None
 
     if find is None:
-        return ObservedList(pages, compare, lambda _: gone)
+        return ObservedList(pages, compare, lambda _: gone, reads_alone=lambda _: False)
 
     async def observe_alone(call: Call) -> Observation:
         try:

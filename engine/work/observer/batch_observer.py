@@ -38,7 +38,7 @@ from engine.work.observer.call_groups import CallGroup, FoundObjects, GroupKey
 from engine.work.observer.drift_reactions import DriftReactions
 from engine.work.observer.list_reader import ListReader
 from engine.work.observer.nested_observer import NO_ENDPOINT, NestedObserver
-from engine.work.observer.observed_rows import observed_resource
+from engine.work.observer.observed_rows import has_hidden_values, observed_resource
 from engine.work.observer.provider_calls import ProviderCalls
 from engine.work.observer.stack_observation import StackObservation
 from engine.work.worker_metrics import WorkerMetrics
@@ -76,7 +76,11 @@ class ObservedBatch:
         """Leave the resources of a group until lists are read, without what is read again then."""
         empty = replace(group, resources=[], calls=[])
         left = self.listed.setdefault(group.key, empty)
-        left.resources += [one.without_content() for one in group.resources]
+        schema = group.type.schema
+        left.resources += [
+            replace(one.without_content(), has_secrets=has_hidden_values(one, schema))
+            for one in group.resources
+        ]
         self.waiting.update(one.stack_id for one in group.resources)
 
     def count_listed(self) -> int:
@@ -399,9 +403,15 @@ class BatchObserver:
             missing = await self._lists.observe_missing(result, calls)
             polled = group.requests > 0
             observed = [
-                self._judge(batch, group, one, missing[call.resource_id], polled=polled)
+                self._judge(batch, group, one, found, polled=polled)
                 for one, call in zip(page, calls, strict=True)
+                if (found := missing.get(call.resource_id)) is not None
             ]
+            self._lists.leave_out(batch.stacks, group, [
+                one
+                for one, call in zip(page, calls, strict=True)
+                if call.resource_id not in missing
+            ])  # fmt: skip
             await self._write(batch, ObservedPage(observed, len(observed) if polled else 0))
         await self._lists.settle(batch.stacks, result, batch.outcomes)
         await self._write(batch, ObservedPage(requests={group.endpoint[2]: group.requests}))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from engine.store.observer.observations import RecordedResource
@@ -28,7 +29,10 @@ FoundObjects = Sequence[tuple[RecordedResource, Json]]
 class CallGroup:
     """Resources that one call observes. request: identifies the call in the failures of its
     endpoint: a digest of the key, and of the state of the resource if it has a call of its own.
-    requests: how many it has sent."""
+    requests: how many it has sent. granted: how many the budget has granted. admitted: how many of
+    these it uses: one, and those about some of its resources alone. continues: the budget has left
+    out all of its resources before. wait: until the budget has more for those that are left out.
+    """
 
     key: GroupKey
     type: ResourceType
@@ -37,6 +41,18 @@ class CallGroup:
     resources: list[RecordedResource] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     requests: int = 0
+    granted: int = 1
+    admitted: int = 0
+    continues: bool = False
+    wait: timedelta = timedelta(0)
+
+    @property
+    def spare(self) -> int:
+        """How many requests it can use besides the first one: those of what a list may lack again,
+        unless it has one resource with a call of its own."""
+        if not self.continues or str(self.resources[0].id) in self.key[1]:
+            return 0
+        return len(self.resources)
 
     @property
     def stacks(self) -> frozenset[UUID]:
@@ -45,15 +61,19 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What a call returned. unknown: of the resources that it did not report, or of all."""
+    """What a call returned. unknown: of the resources that it did not report, or of all. left_out:
+    resources for which the budget had no request; they do not belong to the group any more."""
 
     group: CallGroup
     found: Mapping[ResourceId, Observation]
     unknown: Observation
+    left_out: Sequence[RecordedResource] = ()
 
     @property
     def failure(self) -> Observation | None:
         """Why no answer of the provider was usable; None: one was."""
+        if self.left_out and not self.found:
+            return None
         states = list(self.found.values()) or [self.unknown]
         return None if any(one.is_usable for one in states) else states[0]
 

@@ -16,7 +16,7 @@ from engine.words import Json, ResourceId
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, FoundObjects, ListResult
 from engine.work.observer.endpoint_back_off import is_throttled
-from engine.work.observer.request_admission import RequestAdmission, without_secrets
+from engine.work.observer.request_admission import RequestAdmission, public_observation
 from engine.work.observer.stack_observation import StackObservation
 from engine.work.observer.type_faults import NO_ANSWER, TypeFaults, no_answer_within
 
@@ -81,6 +81,15 @@ class ListReader:
         if result.listed is not None:
             await self._admission.settle(pending, result.admitted, [result], outcomes)
 
+    def leave_out(
+        self,
+        pending: Mapping[UUID, StackObservation],
+        group: CallGroup,
+        resources: Sequence[RecordedResource],
+    ) -> None:
+        """Leave out resources that `observe_missing` has no observation of."""
+        self._admission.leave_out(pending, group, resources)
+
     def _list_of(self, group: CallGroup) -> ObservedList | None:
         """None also if the type raises an error."""
         try:
@@ -127,11 +136,15 @@ class ListReader:
     async def observe_missing(
         self, result: ListResult, calls: Sequence[Call]
     ) -> Mapping[ResourceId, Observation]:
-        """The observations of resources whose objects were not found or not complete. The time
-        limit applies to all calls. A provider that has requested fewer requests, or answered none
-        of these calls, gets no more."""
+        """The observations of resources whose objects were not found or not complete, without those
+        for which the budget has no request. The time limit applies to all calls. A provider that
+        has requested fewer requests, or answered none of these calls, gets no more."""
         if result.failure is not None or result.listed is None:
             return {call.resource_id: result.failure or NO_ANSWER for call in calls}
+        group, alone = result.group, [one for one in calls if result.listed.reads_alone(one)]
+        count_now = await self._admission.admit_further(group, len(alone), group.requests)
+        later = {call.resource_id for call in alone[count_now:]}
+        calls = [call for call in calls if call.resource_id not in later]
         type_, found, unknown = result.group.type, dict[ResourceId, Observation](), NO_ANSWER
         with count_requests() as count:
             try:
@@ -140,7 +153,7 @@ class ListReader:
                         observation = await result.listed.observe_missing(call)
                         found[call.resource_id] = self._faults.check(type_, observation)
                         if is_throttled(observation):
-                            unknown = result.failure = without_secrets(result.group, observation)
+                            unknown = result.failure = public_observation(result.group, observation)
                             break
             except TimeoutError:
                 late = no_answer_within(self._timeout)
@@ -150,6 +163,6 @@ class ListReader:
         usable = any(one.is_usable for one in found.values())
         if found and not usable and result.failure is None:
             first = next(iter(found.values()))
-            result.failure = without_secrets(result.group, first)
+            result.failure = public_observation(result.group, first)
         result.group.requests += count.sent
         return {call.resource_id: found.get(call.resource_id, unknown) for call in calls}

@@ -1,5 +1,7 @@
 """From the row of a resource to a call of its type, and from an observation to its row. Pure."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from engine.hooks.drift_digests import DriftDigests
@@ -70,7 +72,8 @@ def observed_resource(
     if observation.state is ObservedState.PRESENT or repeated:
         return ObservedResource(recorded.stack_id, recorded.id, recorded.updated_at, None)
     hidden = set[str]() if recorded.has_secrets else _hidden_texts(recorded, schema)
-    reason = mask_secrets(shown_reason(observation, hidden=recorded.has_secrets), hidden)
+    is_hidden = recorded.has_secrets or bool(hidden)
+    reason = mask_secrets(_shown_reason(observation, is_hidden=is_hidden), hidden)
     return ObservedResource(
         recorded.stack_id,
         recorded.id,
@@ -89,8 +92,25 @@ def observed_resource(
     )
 
 
-def shown_reason(observation: Observation, *, hidden: bool) -> str:
-    if not hidden:
+def without_secrets(
+    observation: Observation, resources: Iterable[RecordedResource], schema: TypeSchema
+) -> Observation:
+    """An observation that is shown with other resources, too. resources: those that it is about.
+    schema: of their type."""
+    if not any(has_hidden_values(one, schema) for one in resources):
+        return observation
+    return replace(observation, reason=_shown_reason(observation, is_hidden=True))
+
+
+def has_hidden_values(recorded: RecordedResource, schema: TypeSchema) -> bool:
+    """Whether a property of a resource is secret, or an attribute that has a value. The reason of
+    an observation, which may repeat it, is then not shown."""
+    return recorded.has_secrets or bool(_hidden_texts(recorded, schema))
+
+
+def _shown_reason(observation: Observation, *, is_hidden: bool) -> str:
+    """Only the public part if the resource has hidden values."""
+    if not is_hidden:
         return observation.reason
     return observation.public_reason or (HIDDEN_REASON if observation.reason else "")
 

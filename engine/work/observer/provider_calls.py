@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from inspect import isawaitable
 from uuid import UUID
 
@@ -14,12 +15,12 @@ from engine.types.contract import Call, ResourceType
 from engine.types.observation import Observation, count_requests
 from engine.types.regions import name_in_region
 from engine.types.registry import TypeRegistry
-from engine.words import StackId
+from engine.words import ResourceId, StackId
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, CallResult, GroupKey
 from engine.work.observer.endpoint_back_off import Endpoint
 from engine.work.observer.observed_rows import recorded_call
-from engine.work.observer.request_admission import RequestAdmission, without_secrets
+from engine.work.observer.request_admission import RequestAdmission, public_observation
 from engine.work.observer.stack_observation import StackObservation
 from engine.work.observer.type_faults import (
     NO_ANSWER,
@@ -121,6 +122,8 @@ class ProviderCalls:
         answers += await self._call_all([one for one in others if one.endpoint in answered])
         left = [one for one in others if one.endpoint not in answered]
         skipped = self._admission.skip(left, outcomes)
+        for one in answers:
+            self._admission.leave_out(pending, one.group, one.left_out)
         await self._admission.settle(pending, admitted, answers, outcomes)
         return [*admitted.skipped, *answers, *skipped]
 
@@ -146,7 +149,7 @@ class ProviderCalls:
                 late = no_answer_within if group in begun else not_sent_within
                 answer = CallResult(group, {}, late(self._timeout))
             if answer.throttling is not None:
-                throttled[group.endpoint] = without_secrets(group, answer.throttling)
+                throttled[group.endpoint] = public_observation(group, answer.throttling)
             return answer
 
         async with asyncio.TaskGroup() as tasks:
@@ -157,7 +160,7 @@ class ProviderCalls:
         """An error of the type is an internal error of this call alone, and an observation that
         cannot be stored one of its resource."""
         try:
-            with count_requests() as count:
+            with count_requests(partial(self._admission.admit_further, group)) as count:
                 try:
                     answer = group.type.observe(group.calls)
                     found = await answer if isawaitable(answer) else answer
@@ -170,7 +173,11 @@ class ProviderCalls:
             }
         except Exception as error:
             return CallResult(group, {}, self._faults.report(group.type, error))
-        return CallResult(group, reported, NO_ANSWER)
+        if not count.is_short:
+            return CallResult(group, reported, NO_ANSWER)
+        left_out = [one for one in group.resources if ResourceId(one.id) not in found]
+        group.resources = [one for one in group.resources if ResourceId(one.id) in found]
+        return CallResult(group, reported, NO_ANSWER, left_out)
 
 
 def _digest(key: str, recorded: RecordedResource) -> str:

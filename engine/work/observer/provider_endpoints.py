@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 
 from engine import request_budget
 from engine.request_budget import BudgetGrant
@@ -145,9 +146,15 @@ class ProviderEndpoints:
             is_throttled(observation),
         )
 
-    async def take(self, project: str, needs: Mapping[str, int]) -> dict[str, BudgetGrant]:
-        """How many requests a project may send to each endpoint now. needs: how many it wants."""
-        grants = {key: BudgetGrant(need) for key, need in needs.items()}
+    async def take(
+        self,
+        project: str,
+        needs: Mapping[str, int],
+        spares: Mapping[str, int] = MappingProxyType({}),
+    ) -> dict[str, BudgetGrant]:
+        """How many requests a project may send to each endpoint now. needs, spares: how many it
+        wants, and how many more it can use; see `request_budget.take`."""
+        grants = {key: BudgetGrant(need + spares.get(key, 0)) for key, need in needs.items()}
         limited = self._rates_of(needs)
         if not limited:
             return grants
@@ -155,7 +162,7 @@ class ProviderEndpoints:
             states, now = await provider_endpoints.lock_budgets(conn, sorted(limited))
             for key, rate in limited.items():
                 states[key], grants[key] = request_budget.take(
-                    states[key], rate, project, needs[key], now
+                    states[key], rate, project, needs[key], now, spare=spares.get(key, 0)
                 )
             await provider_endpoints.store_budgets(conn, states, limited)
         return {key: self._with_jitter(grant) for key, grant in grants.items()}

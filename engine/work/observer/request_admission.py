@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+from engine.errors import Unavailable
 from engine.plan.observation_risk import Risk, urgency
 from engine.store.database import Database
 from engine.store.observer import observations
+from engine.store.observer.observations import RecordedResource
 from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation
 from engine.words import ObservedState
@@ -21,7 +23,7 @@ from engine.work.observer.endpoint_back_off import (
     RequestOutcome,
     judge,
 )
-from engine.work.observer.observed_rows import shown_reason
+from engine.work.observer.observed_rows import without_secrets
 from engine.work.observer.provider_endpoints import ProviderEndpoints
 from engine.work.observer.stack_observation import StackObservation
 from engine.work.observer.type_faults import NO_ANSWER
@@ -66,11 +68,11 @@ class RequestAdmission:
         answers: Sequence[CallResult | ListResult],
         outcomes: BatchOutcomes,
     ) -> None:
-        """Charge the requests of admitted groups beyond the first one of each, and judge their
+        """Charge the requests of admitted groups beyond those granted, and judge their
         failures. outcomes: of the requests of the batch, with these ones later."""
         extra = Counter[str]()
         for group in admitted.groups:
-            extra[group.endpoint[2]] += group.requests - 1
+            extra[group.endpoint[2]] += group.requests - group.granted
         await self._endpoints.charge(extra)
         await self._judge(pending, answers, admitted, outcomes)
 
@@ -90,18 +92,64 @@ class RequestAdmission:
         known = outcomes.take([*verdicts])
         await self._endpoints.record(verdicts, known, requested=requested)
 
+    async def admit_further(self, group: CallGroup, wanted: int, sent: int) -> int:
+        """How many of so many requests of an admitted group may be sent now, each about some of its
+        resources alone. sent: by the group.
+
+        At least one if the budget has left out the resources before, which later requests wait for:
+        else a list could use up every turn, and what it lacks would never be read.
+        """
+        if sent and not group.admitted:
+            group.admitted = 1
+        count = min(max(group.granted - group.admitted, 0), wanted)
+        if count < wanted:
+            project, _, key = group.endpoint
+            try:
+                grants = await self._endpoints.take(project, {key: wanted - count})
+            except (Unavailable, TimeoutError):
+                return 0  # not known; nothing is written without the database either
+            group.granted += grants[key].count
+            group.wait = timedelta(seconds=grants[key].wait)
+            count += grants[key].count
+        if wanted and not count and group.continues:
+            count = 1
+        group.continues = group.continues and not count
+        group.admitted += count
+        return count
+
+    def leave_out(
+        self,
+        pending: Mapping[UUID, StackObservation],
+        group: CallGroup,
+        resources: Sequence[RecordedResource],
+    ) -> None:
+        """Leave out resources of a group for which the budget has no request now."""
+        if not resources:
+            return
+        self._metrics.record_observation_call("delayed", len(resources))
+        shortage = self._endpoints.shortage(group.endpoint[2])
+        for one in resources:
+            if one.stack_id in pending:
+                pending[one.stack_id].defer(one.id, group.wait, shortage)
+
     async def _grant(
         self, pending: Mapping[UUID, StackObservation], groups: Sequence[CallGroup]
     ) -> list[CallGroup]:
         """The groups for which the budgets have a request; the resources of the others are left
-        out. A call that needs more requests uses them up for later ones."""
+        out. A call that needs more requests to read a list uses them up for later ones. Groups that
+        were left out before share the rest of the project's turn; see `admit_further`."""
         by_endpoint: dict[str, list[CallGroup]] = {}
         for group in groups:
             by_endpoint.setdefault(group.endpoint[2], []).append(group)
         if not groups:
             return []
-        needs = {key: len(found) for key, found in by_endpoint.items()}
-        grants = await self._endpoints.take(groups[0].endpoint[0], needs)
+        needs, spares = {key: len(found) for key, found in by_endpoint.items()}, Counter[str]()
+        for group in groups:
+            group.continues = bool(group.resources) and all(
+                pending[one].stack.deferred for one in group.stacks
+            )
+            spares[group.endpoint[2]] += group.spare
+        grants = await self._endpoints.take(groups[0].endpoint[0], needs, spares)
         granted: list[CallGroup] = []
         short = [key for key, grant in grants.items() if grant.count < needs[key]]
         states = await self._read_states(pending) if short else {}
@@ -111,6 +159,7 @@ class RequestAdmission:
                 found.sort(key=lambda one: -_urgency(one, pending, states))
                 self._metrics.record_observation_call("delayed", len(found) - count)
             granted += found[:count]
+            _divide(count - needs[key], found)
             for one in (one for group in found[count:] for one in group.resources):
                 pending[one.stack_id].defer(one.id, wait, self._endpoints.shortage(key))
         return granted
@@ -155,11 +204,19 @@ class RequestAdmission:
                 _retry(pending, group, pauses[group.endpoint])
 
 
+def _divide(count: int, groups: Sequence[CallGroup]) -> None:
+    """Grant further requests to the groups that can use them."""
+    for group in groups:
+        further = max(min(count, group.spare), 0)
+        group.granted += further
+        count -= further
+
+
 def _outcome(answer: CallResult | ListResult) -> RequestOutcome:
     """What is recorded of an answer has no secret: it is shown with other resources, too."""
     outcome, group = answer.outcome, answer.group
-    failure = outcome.failure and without_secrets(group, outcome.failure)
-    throttling = outcome.throttling and without_secrets(group, outcome.throttling)
+    failure = outcome.failure and public_observation(group, outcome.failure)
+    throttling = outcome.throttling and public_observation(group, outcome.throttling)
     return replace(outcome, failure=failure, throttling=throttling)
 
 
@@ -182,11 +239,9 @@ def _urgency(
     )
 
 
-def without_secrets(group: CallGroup, observation: Observation) -> Observation:
-    """An observation that holds for other resources, too."""
-    if not any(one.has_secrets for one in group.resources):
-        return observation
-    return replace(observation, reason=shown_reason(observation, hidden=True))
+def public_observation(group: CallGroup, observation: Observation) -> Observation:
+    """An observation of the resources of a group that holds for others, too."""
+    return without_secrets(observation, group.resources, group.type.schema)
 
 
 def _retry(pending: Mapping[UUID, StackObservation], group: CallGroup, pause: timedelta) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,8 +10,9 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from engine.hot.schema.type_schema import Attribute, Kind
 from engine.store.fault_points import inject_fault
-from engine.types.contract import Failed
+from engine.types.contract import Done, Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState
 from engine.work.observer.drift_hooks import DriftHooks
@@ -552,6 +554,33 @@ async def _check_masked(run: Program, things: Things) -> None:
     shown = await hook(run)
     assert shown["resource"]["changes"] == {"$.size": {"from": "******", "to": "******"}}
     assert "47110815" not in str(shown) and "47120815" not in str(shown)
+
+
+async def test_a_pause_repeats_no_secret_attribute_with_other_resources(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_ = paused_observer(run)[0].get("Test::Thing")
+    kept = {"kept": Attribute(Kind.ANY, secret=True)}
+    schema = replace(type_.schema, attributes={**type_.schema.attributes, **kept})
+    monkeypatch.setattr(type(type_), "schema", schema)
+    monkeypatch.setattr(type(type_), "observation_key", lambda self, call: "same")
+    word = "correct-horse-battery"
+    world.script("create", "a", Done("id-a", {"kept": word}))
+    world.things |= {"id-a": 1}
+    await created(run, {"a": thing()})
+    await created(run, {"b": thing()}, name="t")
+    world.observed["a"] = Observation.unknown(f"refused {word}", "refused", retry_after=600)
+    await observe(run)
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1s' where next_at is not null"
+    )
+    await observer_of(run).observe_due()
+    for name in ("s", "t"):
+        shown = await run.stack_request("GET", name, "/drift")
+        assert {one["reason"] for one in (*shown["resources"], *shown["paused"])} == {"refused"}
+        assert word not in str(await run.stack_request("GET", name, "/why"))
+    rows = "select reason from provider_failure union all select reason from failed_request"
+    assert [one["reason"] for one in await run.database.pool.fetch(rows)] == ["refused"]
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -47,6 +47,8 @@ class ListedThing(Thing):
         self.reads = Reads()
         self.compared: list[str] = []
         self.endless = False
+        #: Reads what the list lacks; None: it is gone.
+        self.missing: Callable[[Call], Observation] | None = None
         #: In place of the objects of the world.
         self.older: dict[str, Json] | None = None
 
@@ -59,7 +61,10 @@ class ListedThing(Thing):
     def observed_list(self, call: Call) -> ObservedList:
         place = str(call.properties["place"])
         gone = Observation(ObservedState.MISSING, reason="it is gone")
-        return ObservedList(lambda: self._pages(place), self._compare, lambda _: gone)
+        return ObservedList(
+            lambda: self._pages(place), self._compare, self.missing or (lambda _: gone),
+            reads_alone=lambda _: self.missing is not None,
+        )  # fmt: skip
 
     def observe(self, calls: Any) -> Any:
         return self.observed_list(calls[0]).observe(calls)

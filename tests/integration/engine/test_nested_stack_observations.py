@@ -2,6 +2,7 @@
 and what differs inside is drift of the resources inside."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -9,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from engine.service.repair_credentials import RepairCredentials
-from engine.store.observer.nested_states import read_states
+from engine.store.observer.nested_states import READ_STATES, read_states
 from engine.types.contract import Failed
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState
@@ -555,3 +556,50 @@ async def test_a_nested_stack_is_not_judged_while_an_operation_is_under_way(
     assert found.keys() == {(stack_id, ids["other"])}
     state = found[stack_id, ids["other"]].nested
     assert state is not None and (state.action, state.members) == ("CREATE", 1)
+
+
+#: $1: a stack with the resource 0. $2: how many like it.
+ADD_MEMBERS = """
+insert into resource select (jsonb_populate_record(r, jsonb_build_object(
+    'id', gen_random_uuid(), 'name', 'm' || n, 'physical_id', gen_random_uuid()))).*
+  from resource r, generate_series(1, $2::integer) n where stack_id = $1 and name = '0'
+"""
+#: $1: a stack. $2: how many definitions its template gets, of which each does not compress. The
+#: first one is of an object that the stack does not own.
+ADD_DEFINITIONS = """
+update template set template = jsonb_build_object('resources', (
+    select jsonb_object_agg('m' || n, jsonb_build_object('type', 'x', 'note', (
+               select string_agg(md5(n || ' ' || part), '') from generate_series(1, 16) part))
+               || case when n = 1 then '{"external_id": "theirs"}'::jsonb else '{}' end)
+      from generate_series(1, $2::integer) n))
+ where stack_id = $1
+"""
+
+
+async def read_blocks(run: Program, stack_id: UUID, members: int) -> tuple[int, list[str]]:
+    """How many blocks of tables the states of the members of a group need, and the names of those
+    that the stack does not own."""
+    pool = run.database.pool
+    await pool.execute(ADD_MEMBERS, stack_id, members)
+    await pool.execute(ADD_DEFINITIONS, stack_id, members)
+    await pool.execute("analyze resource")
+    rows = await pool.fetch("select id, name from resource where stack_id = $1", stack_id)
+    owners = [stack_id] * len(rows), [one["id"] for one in rows]
+    async with run.database.connection() as conn:
+        explain = f"explain (analyze, buffers, format json) {READ_STATES}"
+        plan = await conn.fetchval(explain, *owners)
+        found = await read_states(conn, list(zip(*owners, strict=True)))
+    names = {one["id"]: one["name"] for one in rows}
+    plan = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
+    blocks = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+    await pool.execute("delete from resource where stack_id = $1 and name <> '0'", stack_id)
+    return blocks, [names[key] for (_, key), one in found.items() if one.external]
+
+
+async def test_the_template_of_a_group_is_read_once_and_not_for_each_member(run: Program) -> None:
+    await created(run, {"g": group(count=1)}, files=FILES)
+    stack_id = UUID(await child_of(run, "g"))
+    small, external = await read_blocks(run, stack_id, 100)
+    assert external == ["m1"]
+    large, _ = await read_blocks(run, stack_id, 400)
+    assert large < 6 * small

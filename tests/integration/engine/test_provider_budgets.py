@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from engine import request_budget
+from engine.work.observer.batch_observer import PAGE
 from engine.work.observer.completion_observer import CompletionObserver
 from engine.work.observer.observer import Observer
 from engine.work.observer.provider_endpoints import ProviderEndpoints, RequestRates
@@ -64,9 +65,9 @@ def run(things_in_own_project: Program) -> Program:
     return things_in_own_project
 
 
-def observer_of(run: Program, per_minute: float = 0.0) -> Observer:
+def observer_of(run: Program, per_minute: float = 0.0, page: int = PAGE) -> Observer:
     endpoints = ProviderEndpoints(run.database, RequestRates(per_minute), lambda: 0.0)
-    return Observer(run.database, paused_observer(run)[0], endpoints=endpoints)
+    return Observer(run.database, paused_observer(run)[0], endpoints=endpoints, page=page)
 
 
 async def create(
@@ -250,6 +251,68 @@ async def test_pages_of_a_list_are_paid_afterwards(
     await observe_due(run, observer)
     assert things.requests == {"list": 3}
     assert (await drift_of(run))["paused"][0]["resources"] == 7
+
+
+@pytest.mark.parametrize("page", [PAGE, 4], ids=["one page", "long list"])
+async def test_what_a_list_lacks_is_read_within_the_budget(
+    run: Program, things: Things, requests_at_once: Callable[[int], None], page: int
+) -> None:
+    requests_at_once(3)
+    await create(run, things, 12, listed=True)
+    things.objects.clear()
+    things.requests.clear()
+    observer = observer_of(run, SLOW, page)
+    await observe_due(run, observer)
+    # The second reading of the list was not granted; each read of one object was.
+    assert things.requests == {"list": 2, "read": 2}
+    drift = await drift_of(run)
+    assert list(states(drift).values()) == ["missing"] * 2
+    assert (drift["paused"][0]["resources"], drift["observable_resources"]) == (10, 12)
+    # Four requests were sent, and the project has a turn of at most three.
+    (found,) = await paused_endpoints(run)
+    assert found["used"] <= 7
+    while drift["paused"]:
+        before = things.requests["read"]
+        await continue_deferred(run, observer)
+        assert 0 < things.requests["read"] - before <= 3
+        drift = await drift_of(run)
+    # None was read twice, and none was left out.
+    assert things.requests["read"] == 12
+    assert list(states(drift).values()) == ["missing"] * 12 and not drift["observing"]
+
+
+async def test_a_list_that_uses_up_each_turn_lets_one_more_object_be_read(
+    run: Program, things: Things, requests_at_once: Callable[[int], None]
+) -> None:
+    requests_at_once(1)
+    await create(run, things, 2, listed=True)
+    things.objects.clear()
+    things.requests.clear()
+    observer = observer_of(run, SLOW)
+    await observe_due(run, observer)
+    assert things.requests == {"list": 2} and states(await drift_of(run)) == {}
+    for read in (1, 2):
+        await continue_deferred(run, observer)
+        assert things.requests["read"] == len(states(await drift_of(run))) == read
+    assert (await drift_of(run))["paused"] == []
+
+
+async def test_another_project_does_not_wait_for_all_that_a_list_lacks(
+    run: Program, things: Things, requests_at_once: Callable[[int], None]
+) -> None:
+    requests_at_once(3)
+    other = Program(run.session, run.url, "other")
+    await create(run, things, 12, listed=True)
+    await create(other, things, 1)
+    things.objects.clear()
+    await run.database.pool.execute(DUE)
+    await run.database.pool.execute(
+        "update observation_schedule set next_at = now() - interval '1h' where project <> 'other'"
+    )
+    await observer_of(run, SLOW).observe_due()
+    turns = await run.database.pool.fetchval("select state -> 'turns' from provider_budget")
+    (first, _), (second, count) = turns[run.project], turns["other"]
+    assert count == 1 and second - first <= 2.5 * 60 / SLOW
 
 
 async def test_observers_of_all_processes_share_a_budget(

@@ -1,6 +1,7 @@
 """Rows of observations show no secret."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,12 @@ from engine.hot.schema.type_schema import Attribute, Kind, TypeSchema
 from engine.store.observer.observations import ObservedResource, RecordedResource
 from engine.types.observation import MAX_VALUE, Difference, Observation
 from engine.words import FoundBy, Json, ObservedState
-from engine.work.observer.observed_rows import MAX_DIFFERENCES, observed_resource
+from engine.work.nodes.prepare import HIDDEN_REASON
+from engine.work.observer.observed_rows import (
+    MAX_DIFFERENCES,
+    observed_resource,
+    without_secrets,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "correct-horse-battery"
@@ -83,6 +89,28 @@ def test_more_secrets_than_are_compared_mask_every_value() -> None:
 def test_a_reason_shows_no_secret_attribute() -> None:
     row = row_of(recorded({"key": SECRET}), reason=f"the key {SECRET} is lost")
     assert row.reason == f"the key {MASK} is lost"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"attributes": {"key": SECRET}},
+        {"attributes": {"open": SECRET}, "secret_attributes": ["open"]},
+        {"attributes": {}, "has_secrets": True},
+    ],
+    ids=["attribute", "declared by the row", "property"],
+)
+def test_a_reason_is_shown_only_in_public_if_a_value_is_secret(hidden: Json) -> None:
+    found = Observation.unknown(f"the service refused {SECRET[::-1]}", "the service refused it")
+    resource, open_ = recorded(**hidden), recorded({"key": "", "open": SECRET})
+    row = observed_resource(
+        resource, found, SCHEMA, ("p", "Test::Key", ""), FoundBy.POLICY, polled=True
+    )
+    assert row.reason == "the service refused it"
+    assert without_secrets(found, [open_, resource], SCHEMA).reason == row.reason
+    assert without_secrets(found, [open_], SCHEMA) is found
+    nothing = without_secrets(replace(found, public_reason=""), [resource], SCHEMA)
+    assert nothing.reason == HIDDEN_REASON
 
 
 @pytest.mark.parametrize("hidden", [{}, {"has_secrets": True}], ids=["shown", "masked"])

@@ -274,7 +274,10 @@ class MappedType(ResourceType):
             observation = listed.compare(self._translate(one), found)
             return observation and self._own_observation(observation)
 
-        return replace(listed, compare=compare, missing=missing)
+        return replace(
+            listed, compare=compare, missing=missing,
+            reads_alone=lambda one: listed.reads_alone(self._translate(one)),
+        )  # fmt: skip
 
     def _own_observation(self, found: Observation) -> Observation:
         """With the names of properties. What no property determines is left out."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.errors import Findings
 from engine.types.contract import Call
-from engine.types.observation import PRESENT, Observation
+from engine.types.observation import PRESENT, Observation, admit_requests
 from engine.types.openstack.barbican.payloads import payload_of, read_payload, text_of
 from engine.types.openstack.barbican.references import id_in
 from engine.types.openstack.barbican.schema import BINARY, SECRET, TEXT
@@ -115,8 +115,9 @@ class StoredSecret(StoredType):
                 return Observation(ObservedState.DEGRADED, (), reason, reason)
             return PRESENT
 
+        now = calls[: await admit_requests(len(calls))]
         async with asyncio.TaskGroup() as group:
-            tasks = {call.resource_id: group.create_task(observe_one(call)) for call in calls}
+            tasks = {call.resource_id: group.create_task(observe_one(call)) for call in now}
         return {resource_id: task.result() for resource_id, task in tasks.items()}
 
 

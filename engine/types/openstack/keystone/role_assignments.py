@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
-from engine.types.observation import PRESENT, Difference, Observation
-from engine.types.openstack.cloud import Cloud, Session
+from engine.types.observation import PRESENT, Difference, Observation, admit_requests
+from engine.types.openstack.cloud import Cloud
 from engine.types.openstack.cloud_operation import CloudType, run_guarded, unknown_state
 from engine.types.openstack.keystone import schemas
 from engine.types.openstack.keystone.grants import (
@@ -102,20 +102,19 @@ class RoleAssignment(CloudType):
         return ("roles",)
 
     async def observe(self, calls: Sequence[Call]) -> Mapping[ResourceId, Observation]:
-        session = self._cloud.reader_session(calls[0].region)
-        try:
-            present = await self._present(session, calls)
-        except CloudError as error:
-            return {call.resource_id: unknown_state(error) for call in calls}
-        return {call.resource_id: _compare(_own(call), present) for call in calls}
-
-    async def _present(self, session: Session, calls: Sequence[Call]) -> set[Grant]:
         """One request for each user or group."""
-        actors = {one.actor_id for call in calls for one in _own(call)}
-        found: set[Grant] = set()
-        for actor_id in sorted(actors):
-            found |= await list_grants(session, self._actor, actor_id)
-        return found
+        session = self._cloud.reader_session(calls[0].region)
+        actors = sorted({one.actor_id for call in calls for one in _own(call)})
+        later = set(actors[await admit_requests(len(actors)) :])
+        now = [call for call in calls if later.isdisjoint(one.actor_id for one in _own(call))]
+        present: set[Grant] = set()
+        try:
+            for actor_id in actors:
+                if actor_id not in later:
+                    present |= await list_grants(session, self._actor, actor_id)
+        except CloudError as error:
+            return {call.resource_id: unknown_state(error) for call in now}
+        return {call.resource_id: _compare(_own(call), present) for call in now}
 
 
 def _compare(own: set[Grant], present: set[Grant]) -> Observation:

@@ -8,11 +8,12 @@ refuses each other request with a conflict, and the operation waits.
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from engine.types.completion import ObjectsUnknown
 from engine.types.contract import Call, Outcome, Wait
-from engine.types.observation import Observation
+from engine.types.observation import Observation, admit_requests
 from engine.types.observed_list import ObservedList
 from engine.types.openstack.addresses import canonical
 from engine.types.openstack.cloud import Session, segment
@@ -190,7 +191,8 @@ class OctaviaType(RepairedType):
                 by_path.setdefault(await self._path(call, session), []).append(call)
             except CloudError as error:
                 found[call.resource_id] = unknown_state(error)
-        for path, those in by_path.items():
+        count = await admit_requests(len(by_path))
+        for path, those in islice(by_path.items(), count):
             found |= await self._list(session, path, project).observe(those)
         return found
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome, Replace
 from engine.types.custom_constraints import ValidationContext
-from engine.types.observation import PRESENT, Observation
+from engine.types.observation import PRESENT, Observation, admit_requests
 from engine.types.openstack.cloud import Session
 from engine.types.openstack.cloud_operation import (
     CloudType,
@@ -178,13 +178,21 @@ class Container(CloudType):
             account = account_url(endpoint, calls[0].project)
             async for page in list_containers(session, _common_prefix(names), account):
                 names.difference_update(page)
-            missing = {one for one in names if await find_container(session, one, account) is None}
+            alone = sorted(names)
+            later = set(alone[await admit_requests(len(alone)) :])
+            missing = {
+                one
+                for one in alone
+                if one not in later and await find_container(session, one, account) is None
+            }
         except CloudError as error:
             return {call.resource_id: unknown_state(error) for call in calls}
         reason = "the container does not exist"
         gone = Observation(ObservedState.MISSING, (), reason, reason)
         return {
-            call.resource_id: gone if call.physical_id in missing else PRESENT for call in calls
+            call.resource_id: gone if call.physical_id in missing else PRESENT
+            for call in calls
+            if call.physical_id not in later
         }
 
 

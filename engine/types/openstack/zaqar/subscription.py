@@ -6,13 +6,14 @@ created it. So a create marks its own in the options.
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call
-from engine.types.observation import Observation
+from engine.types.observation import Observation, admit_requests
 from engine.types.openstack.cloud import Cloud, Session, id_of, object_in, segment
 from engine.types.openstack.cloud_operation import observed_list
 from engine.types.openstack.object_type import Mark, ObjectRow, RepairedType, existing_error
@@ -154,7 +155,8 @@ class QueueSubscription(RepairedType):
         for call in calls:
             by_queue.setdefault(str(call.data.get("path")), []).append(call)
         missing = f"the {self.row.what} does not exist"
-        for path, those in by_queue.items():
+        count = await admit_requests(len(by_queue))
+        for path, those in islice(by_queue.items(), count):
             pages = partial(self._pages, session, path)
             found |= await observed_list(pages, self.compare, missing).observe(those)
         return found
