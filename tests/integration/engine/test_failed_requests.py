@@ -303,6 +303,25 @@ async def test_an_endpoint_that_is_down_gets_few_requests_of_a_batch(
     assert things.requests == {"read": 20 + 2 * PROBES}
 
 
+async def test_an_endpoint_without_requests_in_the_last_part_has_its_pause(
+    run: Program, things: Things
+) -> None:
+    """Its failures are withheld until the end of the batch."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        dead = with_list(things, f"{url}/things", read=None, ready=None)
+        await create(run, "dead", {f"r{number}": dead for number in range(3)})
+        first = (await run.stack("dead"))["id"]
+        for number in range(50):  # a batch is in the order of the IDs of its stacks
+            await create(run, f"good{number}", {"a": alone(things)})
+            if (await run.stack(f"good{number}"))["id"] > first:
+                break
+        await observe_due(run, page=2)
+    (paused,) = await run.database.pool.fetch(ENDPOINTS)
+    assert paused["endpoint"] == url
+
+
 async def start_waiting(run: Program, things: Things, name: str) -> "asyncio.Task[None]":
     """Start the observation of a stack, whose list does not answer yet."""
     things.gate = asyncio.Event()
