@@ -75,7 +75,8 @@ fi
 endef
 
 # Tests start private servers of RabbitMQ, PgBouncer, HAProxy and PostgreSQL 15, the oldest supported one, execute
-# the commands of the docs with curl and OpenSSL, and test the dashboard in headless Chromium. Playwright includes a Node.js, which needs libatomic1.
+# the commands of the docs with curl and OpenSSL, and test the dashboard in headless Chromium. Playwright includes a
+# Node.js, which needs libatomic1.
 # RUNLEVEL keeps Debian from starting the servers.
 programs: $(READY)
 	@missing=; \

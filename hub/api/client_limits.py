@@ -24,8 +24,8 @@ RETRY_AFTER = 5.0
 
 @dataclass(slots=True)
 class OpenCount:
-    """Open objects by client. max_open: 0 for no limit. what, setting: for the error. shared: in
-    all processes; None: this one counts alone."""
+    """Open objects by client. max_open: 0 for no limit. what, setting: for the error. shared: of
+    all processes; None: this one counts alone. What `shared` has no row for counts in this one."""
 
     max_open: int
     what: str
@@ -35,15 +35,16 @@ class OpenCount:
 
     def enter(self, client: str) -> bool:
         """Count one more. Returns False, without counting, at the limit."""
-        if self.shared is not None:
-            return self.shared.enter(client, self.max_open)
+        counted = None if self.shared is None else self.shared.enter(client, self.max_open)
+        if counted is not None:
+            return counted
         if 0 < self.max_open <= self._open[client]:
             return False
         self._open[client] += 1
         return True
 
     def leave(self, client: str) -> None:
-        if self.shared is not None:
+        if self.shared is not None and client not in self._open:
             self.shared.leave(client)
             return
         self._open[client] -= 1

@@ -13,18 +13,16 @@ from aiohttp import web
 from engine.service.traversals.thread_pool import client_disconnected
 from engine.words import uuid_or_none
 from hub.api.request_validation import read_body
-from hub.auth.throttle import TurnQueue
+from hub.auth.throttle import UNLIMITED, TurnQueue
 
 P = ParamSpec("P")
 
 #: Requests to one stack that have a connection: one changes it, and one waits for its lock.
 PER_STACK = 2
-#: Stacks times that; the pool of connections limits them.
-_UNLIMITED = 1_000_000
 
 
 def make_queue() -> TurnQueue:
-    return TurnQueue(at_once=_UNLIMITED, each=PER_STACK, waiting=None)
+    return TurnQueue(at_once=UNLIMITED, each=PER_STACK, waiting=None)
 
 
 CHANGES: web.RequestKey[TurnQueue] = web.RequestKey("changes", TurnQueue)

@@ -9,14 +9,11 @@ from hub.auth.lockout import TokenLockout
 from hub.auth.request_counts import RequestCounts
 from hub.auth.request_credentials import RequestCredentials
 from hub.auth.shared_rate import SharedRate
-from hub.auth.throttle import QueueFull, TooManyRequests, TurnQueue, block_of
+from hub.auth.throttle import UNLIMITED, QueueFull, TooManyRequests, TurnQueue, block_of
 
 UNAUTHORIZED = "Unauthorized"
 #: Limits of the queue for tokens that Keystone verifies, from address blocks that are locked out.
 SUSPECTS = {"at_once": 4, "each": 1, "waiting": 32, "total": 1024}
-
-#: Clients whose reports are looked up at the same time; the pool of connections limits them.
-_UNLIMITED = 1_000_000
 
 
 class RequestLimits:
@@ -45,7 +42,7 @@ class RequestLimits:
         #: Physical IDs in reports that no resource has, by client.
         self.unknown_ids = SharedRate(unknown_ids, counts.unknown_ids)
         #: Of the reports of each client, one after the other: what it counts limits the next one.
-        self.reports = TurnQueue(at_once=_UNLIMITED, each=1, waiting=None)
+        self.reports = TurnQueue(at_once=UNLIMITED, each=1, waiting=None)
         self.lockout = TokenLockout(failures, lockout, counts.wrong_tokens)
         self.suspects = TurnQueue(**SUSPECTS)
 

@@ -64,13 +64,13 @@ class SharedOpenCounts:
                 ids[column] = pid
             return ProcessCounts(self, column)
 
-    def enter(self, column: int, client: str, max_open: int) -> bool:
+    def enter(self, column: int, client: str, max_open: int) -> bool | None:
         """See `ProcessCounts`."""
         key = self._hasher.hash(client)
         with self._lock.hold():
             row = self._find(key)
             if row is None:
-                return True
+                return None
             if 0 < max_open <= self._total(row):
                 return False
             self._keys[row] = key
@@ -105,8 +105,9 @@ class ProcessCounts:
     table: SharedOpenCounts
     column: int
 
-    def enter(self, client: str, max_open: int) -> bool:
-        """Count one more. Returns False, without counting, at the limit; 0: none."""
+    def enter(self, client: str, max_open: int) -> bool | None:
+        """Count one more. Returns False, without counting, at the limit (0: there is none), and
+        None, without counting, if the table has no row for the client."""
         return self.table.enter(self.column, client, max_open)
 
     def leave(self, client: str) -> None:

@@ -49,6 +49,10 @@ class _Turn:
     start: "asyncio.Future[None]"
 
 
+#: Concurrent turns of a queue that limits its groups only: the pool of connections limits them.
+UNLIMITED = 1_000_000
+
+
 class TurnQueue:
     """A bounded queue for coroutines that serves its groups, and their members, in turn, so that
     one cannot delay the others.

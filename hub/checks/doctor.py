@@ -157,7 +157,7 @@ async def _check_pooler(url: str, settings: DatabaseSettings) -> list[CheckResul
         await check_pooler_url(url, pooler_url)
     except Conflict as error:
         return [error_result("pooler", error)]
-    reason = "[database] pooler_url leads to the database, and has transactions"
+    reason = "pooler_url leads to the database, and has transactions"
     return [ok_result("pooler", reason)] if pooler_url else []
 
 

@@ -81,13 +81,8 @@ async def read(
     """Those that have failed. remembered: for how long after its pause a failure counts."""
     rows = await conn.fetch(READ, *_columns(requests), remembered)
     return {
-        (row["project"], row["type"], row["endpoint"], row["request"]): StoredFailure(
-            row["failures"],
-            row["until"],
-            row["remaining"],
-            row["reason"],
-            row["public_reason"],
-            False,
+        (row["project"], row["type"], row["endpoint"], row["request"]): StoredFailure.from_row(
+            row, throttled=False
         )
         for row in rows
     }
@@ -107,10 +102,7 @@ async def store(
             "type": key[1],
             "endpoint": key[2],
             "request": key[3],
-            "failures": one.failures,
-            "seconds": one.pause.total_seconds(),
-            "reason": one.reason,
-            "public_reason": one.public_reason,
+            **one.as_row(),
         }
         for key, one in failures.items()
     ]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
+
 from engine.request_budget import BudgetState, Turn
 from engine.store.connection import Connection
 from engine.words import Json
@@ -207,6 +209,13 @@ class StoredFailure:
     public_reason: str
     throttled: bool
 
+    @classmethod
+    def from_row(cls, row: asyncpg.Record, *, throttled: bool) -> "StoredFailure":
+        return cls(
+            row["failures"], row["until"], row["remaining"], row["reason"],
+            row["public_reason"], throttled,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class NewFailure:
@@ -217,6 +226,15 @@ class NewFailure:
     reason: str
     public_reason: str
     throttled: bool
+
+    def as_row(self) -> dict[str, Json]:
+        """Without the key of what has failed."""
+        return {
+            "failures": self.failures,
+            "seconds": self.pause.total_seconds(),
+            "reason": self.reason,
+            "public_reason": self.public_reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,13 +331,8 @@ async def read_failures(
     """The endpoints that have failed. remembered: for how long after its pause a failure counts."""
     rows = await conn.fetch(READ_FAILURES, *_columns(endpoints), remembered)
     return {
-        (row["project"], row["type"], row["endpoint"]): StoredFailure(
-            row["failures"],
-            row["until"],
-            row["remaining"],
-            row["reason"],
-            row["public_reason"],
-            row["throttled"],
+        (row["project"], row["type"], row["endpoint"]): StoredFailure.from_row(
+            row, throttled=row["throttled"]
         )
         for row in rows
     }
@@ -335,11 +348,8 @@ async def store_failures(
             "project": key[0],
             "type": key[1],
             "endpoint": key[2],
-            "failures": one.failures,
-            "seconds": one.pause.total_seconds(),
-            "reason": one.reason,
-            "public_reason": one.public_reason,
             "throttled": one.throttled,
+            **one.as_row(),
         }
         for key, one in failures.items()
     ]

@@ -19,7 +19,7 @@ select t.id as stack_id, r.id, r.type
  order by t.id, r.id
 """
 #: $1, $2: stacks and IDs of resources that own nested stacks. The types in the last templates of
-#: those nested stacks that do not exist any more, and of the stacks inside; null: not known.
+#: those nested stacks that do not exist any more, and of stacks nested in them; null: not known.
 READ_LOST_TYPES = """
 with recursive deleted as materialized (
     select s.id

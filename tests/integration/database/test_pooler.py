@@ -305,7 +305,7 @@ async def test_the_doctor_names_the_pooler(database_url: str) -> None:
             CREDENTIALS__KEY_FILE=str(key_file()), DATABASE__POOLER_URL=url,
         )  # fmt: skip
         reasons = [one["reason"] for one in done.document if one["check"] == "pooler"]
-        assert reasons[1:] == ["[database] pooler_url leads to the database, and has transactions"]
+        assert reasons[1:] == ["pooler_url leads to the database, and has transactions"]
     async with pooled(database_url, "transaction") as url:
         done = await run_admin("doctor", "--json", url=url, CREDENTIALS__KEY_FILE=str(key_file()))
         assert done.code == 1

@@ -5,6 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hub.api.client_limits import OpenCount
 from hub.auth.shared_counts import SET
 from hub.auth.shared_open_counts import ProcessCounts, SharedOpenCounts
 
@@ -48,17 +49,25 @@ def test_a_process_keeps_its_column() -> None:
     assert column(table, 3, {2}).enter("a", 1)
 
 
-def test_no_limit_and_more_clients_than_rows() -> None:
-    """A client without a row counts in no table, and leaves the others' rows as they are."""
-    table = SharedOpenCounts(processes=1, rows=SET)
-    one = column(table, 1, {1})
+def test_without_a_limit_all_are_counted() -> None:
+    one = column(SharedOpenCounts(), 1, {1})
     assert all(one.enter("many", 0) for _ in range(100))
+    assert not one.enter("many", 100)
+
+
+def test_a_client_without_a_row_counts_in_its_process_alone() -> None:
+    """And leaves the rows of the others as they are."""
+    table = SharedOpenCounts(processes=2, rows=SET)
+    first, second = (
+        OpenCount(1, "streams", "streams_per_user", column(table, pid, {1, 2})) for pid in (1, 2)
+    )
     clients = [str(number) for number in range(SET)]
-    assert all(one.enter(client, 1) for client in clients)
-    counted = [client for client in clients if not one.enter(client, 1)]
-    assert len(counted) == SET - 1
-    (other,) = {*clients} - {*counted}
-    one.leave(other)
-    assert not any(one.enter(client, 1) for client in counted)
-    one.leave(counted[0])
-    assert one.enter(other, 1) and not one.enter(other, 1)
+    assert all(first.enter(client) for client in clients)
+    assert not any(second.enter(client) for client in clients)
+    assert first.enter("other") and not first.enter("other")
+    assert second.enter("other") and not second.enter("other")
+    first.leave("other")
+    assert first.enter("other") and not second.enter("other")
+    assert not any(second.enter(client) for client in clients)
+    first.leave(clients[0])
+    assert second.enter(clients[0]) and not first.enter(clients[0])
