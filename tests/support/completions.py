@@ -13,6 +13,7 @@ from tests.support.program import Json, Program, eventually
 WAITING = "select count(*) from completion where result is null"
 PARKED = "select count(*) from node where state = 'parked' and phase = 'execute'"
 DUE = "update completion_request set next_at = now() - interval '1s'"
+_run = CompletionObserver.run
 
 
 def building(things: Things, *, state: str = "building", size: int = 1, **more: Json) -> Json:
@@ -46,6 +47,14 @@ def pause_completion_observers() -> Iterator[list[CompletionObserver]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CompletionObserver, "run", pause)
         yield observers
+
+
+@contextmanager
+def run_completion_observers() -> Iterator[None]:
+    """Observers that run in this context do so, also if those of programs are paused."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompletionObserver, "run", _run)
+        yield
 
 
 async def until_waiting(run: Program, count: int) -> None:

@@ -33,6 +33,7 @@ from engine.types.contract import Call
 from engine.types.observation import Observation
 from engine.types.observed_list import ObservedList
 from engine.words import ResourceId
+from engine.work.claim_loop import ClaimSlot
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, FoundObjects, GroupKey
 from engine.work.observer.drift_reactions import DriftReactions
@@ -63,10 +64,11 @@ OVER_QUOTA = "the project has used up its quota of observations"
 class ObservedBatch:
     """stacks: those whose claim holds, by ID. unread: those whose resources were not all read.
     listed: resources that are left until lists are read, by the key of their group. waiting: their
-    stacks. outcomes: of its requests so far."""
+    stacks. outcomes: of its requests so far. slot: of the claim."""
 
     project: str
     stacks: dict[UUID, StackObservation]
+    slot: ClaimSlot
     unread: set[UUID] = field(default_factory=set)
     listed: dict[GroupKey, CallGroup] = field(default_factory=dict)
     waiting: set[UUID] = field(default_factory=set)
@@ -146,9 +148,9 @@ class BatchObserver:
         self._page = page
         self._digests = digests
 
-    async def observe(self, claimed: Sequence[ClaimedStack]) -> None:
+    async def observe(self, claimed: Sequence[ClaimedStack], slot: ClaimSlot) -> None:
         """Observe the stacks of a claim, and end it. Raises Unavailable."""
-        batch = await self._begin(claimed)
+        batch = await self._begin(claimed, slot)
         while batch.unread:
             page = await self._read_page(batch, claimed[0])
             owners, others = self._nested.split(page.resources)
@@ -169,7 +171,7 @@ class BatchObserver:
         batch.leave(group)
         return True
 
-    async def _begin(self, claimed: Sequence[ClaimedStack]) -> ObservedBatch:
+    async def _begin(self, claimed: Sequence[ClaimedStack], slot: ClaimSlot) -> ObservedBatch:
         """The stacks to observe; the claims of others end. A policy may have ended since."""
         project = claimed[0].project
         deleted = [one for one in claimed if one.name is None]
@@ -197,7 +199,7 @@ class BatchObserver:
         if ended:
             await self._reactions.hold(ended, {one.stack_id: None for one in ended})
         stacks = {one.stack.stack_id: one for one in due}
-        return ObservedBatch(project, stacks, set(stacks))
+        return ObservedBatch(project, stacks, slot, set(stacks))
 
     async def _may_observe(self, conn: Connection, project: str) -> bool:
         return self._within_quota is None or await self._within_quota(conn, project)
@@ -308,7 +310,7 @@ class BatchObserver:
         """Observe the resources of groups by a call for each. inside: resources that own nested
         stacks, which are written with them."""
         observed = [*inside]
-        for answer in await self._calls.call(batch.stacks, groups, batch.outcomes):
+        for answer in await self._calls.call(batch.stacks, groups, batch.outcomes, batch.slot):
             was_polled = answer.group.requests > 0
             for one in answer.group.resources:
                 found = answer.found.get(ResourceId(one.id), answer.unknown)
@@ -395,12 +397,12 @@ class BatchObserver:
         call = await self._read_call(batch, group.resources, credential)
         if call is None:
             return
-        result = await self._lists.read(batch.stacks, group, call, compare)
+        result = await self._lists.read(batch.stacks, group, call, compare, batch.slot)
         async for page in self._read_unchanged(batch, result.left):
             calls = [
                 self._calls.call_of(batch.stacks[one.stack_id], one, credential) for one in page
             ]
-            missing = await self._lists.observe_missing(result, calls)
+            missing = await self._lists.observe_missing(result, calls, batch.slot)
             polled = group.requests > 0
             observed = [
                 self._judge(batch, group, one, found, polled=polled)

@@ -29,7 +29,7 @@ from engine.types.observation import Observation, count_requests
 from engine.types.regions import listed_region, name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import Json
-from engine.work.claim_loop import POLL, ClaimLoop, DueWork
+from engine.work.claim_loop import PATIENCE, POLL, ClaimLoop, ClaimSlot, DueWork
 from engine.work.observer.endpoint_back_off import (
     Endpoint,
     EndpointVerdict,
@@ -43,6 +43,8 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 #: Requests that are sent at the same time, of all projects and of one.
 REQUESTS, REQUESTS_OF_PROJECT = 8, 2
+#: Further requests of all projects, as long as so many wait for a service.
+WAITING_REQUESTS = 24
 #: Time limit of all pages of a request, and until another process may send it.
 TIMEOUT, LEASE = timedelta(seconds=60), timedelta(seconds=90)
 #: Seconds until the second request; each further pause is longer, up to that of the operations.
@@ -98,7 +100,7 @@ class EndpointThrottled(Exception):
 
 class CompletionObserver:
     """One loop. chance: a number from 0 up to 1, for jitter. endpoints: the requests that it may
-    send."""
+    send. patience: see `ClaimSlot`."""
 
     def __init__(
         self,
@@ -110,6 +112,7 @@ class CompletionObserver:
         supervisor: Supervisor | None = None,
         metrics: WorkerMetrics | None = None,
         endpoints: ProviderEndpoints | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -126,6 +129,8 @@ class CompletionObserver:
             project_of=lambda claimed: claimed.project,
             at_once=REQUESTS,
             of_project=REQUESTS_OF_PROJECT,
+            waiting=WAITING_REQUESTS,
+            patience=patience,
         )
         self._loop = ClaimLoop(self._guard, work)
 
@@ -154,10 +159,10 @@ class CompletionObserver:
         async with self._database.connection() as conn:
             return await completions.until_next(conn, except_projects)
 
-    async def _send_or_release(self, claimed: ClaimedRequest) -> None:
+    async def _send_or_release(self, claimed: ClaimedRequest, slot: ClaimSlot) -> None:
         """Without the database, the lease expires."""
         try:
-            await self._send(claimed)
+            await self._send(claimed, slot)
         except asyncio.CancelledError:
             with suppress(Unavailable, TimeoutError):
                 async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
@@ -166,12 +171,12 @@ class CompletionObserver:
         except Exception as error:
             self._guard.report(error, request=str(claimed.id))
 
-    async def _send(self, claimed: ClaimedRequest) -> None:
+    async def _send(self, claimed: ClaimedRequest, slot: ClaimSlot) -> None:
         began = monotonic()
         sent, reason, wait = True, "", timedelta(0)
         try:
             async with asyncio.timeout(self._timeout):
-                sent = await self._complete_found(claimed)
+                sent = await self._complete_found(claimed, slot)
         except RequestPostponed as error:
             sent, wait = False, error.wait
         except EndpointThrottled as error:
@@ -198,7 +203,7 @@ class CompletionObserver:
                 conn, claimed, pause, failures=failures, sent=sent, idle=IDLE
             )
 
-    async def _complete_found(self, claimed: ClaimedRequest) -> bool:
+    async def _complete_found(self, claimed: ClaimedRequest, slot: ClaimSlot) -> bool:
         """Send the request, and complete the operations whose objects it finds complete. Returns
         whether it was sent: an operation waits. Raises RequestPostponed, EndpointThrottled,
         ObjectsUnknown, and what the type raises."""
@@ -213,7 +218,8 @@ class CompletionObserver:
         try:
             with count_requests() as count:
                 try:
-                    async for page in type_.read_objects(claimed.project, definition):
+                    objects = type_.read_objects(claimed.project, definition)
+                    async for page in slot.waiting_for(objects):
                         ids = list(page)
                         for start in range(0, len(ids), OBJECTS):
                             await self._complete(claimed, type_, page, ids[start : start + OBJECTS])

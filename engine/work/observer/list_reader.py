@@ -13,6 +13,7 @@ from engine.types.failure_scope import FailureScope
 from engine.types.observation import Observation, count_requests
 from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.words import Json, ResourceId
+from engine.work.claim_loop import ClaimSlot
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, FoundObjects, ListResult
 from engine.work.observer.endpoint_back_off import is_throttled
@@ -43,10 +44,11 @@ class ListReader:
         group: CallGroup,
         call: Call,
         found: Callable[[ObservedList, FoundObjects], Awaitable[Sequence[RecordedResource]]],
+        slot: ClaimSlot,
     ) -> ListResult:
         """Read the list of a group page by page, if its endpoint may get requests. found: is called
         for each page, and returns the resources whose objects are not complete. call: about one of
-        its resources."""
+        its resources. slot: of the batch, which waits for each page."""
         admitted = await self._admission.admit(pending, [group])
         if admitted.skipped:
             return ListResult(group, admitted, group.resources, admitted.skipped[0].unknown)
@@ -65,7 +67,7 @@ class ListReader:
             async def compare(page: FoundObjects) -> None:
                 incomplete.extend(await found(listed, page))
 
-            failure = await self._read_pages(pending, group, pages, compare)
+            failure = await self._read_pages(pending, group, pages, compare, slot)
         group.requests = max(count.sent, 1)
         missing = [*incomplete, *(one for absent in left.values() for one in absent)]
         return ListResult(group, admitted, missing, failure, listed)
@@ -104,6 +106,7 @@ class ListReader:
         group: CallGroup,
         pages: AsyncIterator[FoundObjects],
         found: Callable[[FoundObjects], Awaitable[None]],
+        slot: ClaimSlot,
     ) -> Observation | None:
         """Return why the list cannot be read to its end; it need not if no claim holds any more."""
         clock, limit = asyncio.get_running_loop().time, self._timeout * PAGES_OF_LIST
@@ -111,7 +114,8 @@ class ListReader:
         while pending:
             try:
                 async with asyncio.timeout(min(self._timeout, end - clock())):
-                    page = await anext(pages, None)
+                    with slot.waiting():
+                        page = await anext(pages, None)
             except TimeoutError:
                 return no_answer_within(limit if clock() >= end else self._timeout)
             except ListUnreadable as error:
@@ -134,7 +138,7 @@ class ListReader:
             return self._faults.report(group.type, error)
 
     async def observe_missing(
-        self, result: ListResult, calls: Sequence[Call]
+        self, result: ListResult, calls: Sequence[Call], slot: ClaimSlot
     ) -> Mapping[ResourceId, Observation]:
         """The observations of resources whose objects were not found or not complete, without those
         for which the budget has no request. The time limit applies to all calls. A provider that
@@ -150,7 +154,8 @@ class ListReader:
             try:
                 async with asyncio.timeout(self._timeout):
                     for call in calls:
-                        observation = await result.listed.observe_missing(call)
+                        with slot.waiting():
+                            observation = await result.listed.observe_missing(call)
                         found[call.resource_id] = self._faults.check(type_, observation)
                         if is_throttled(observation):
                             unknown = result.failure = public_observation(result.group, observation)

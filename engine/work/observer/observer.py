@@ -22,7 +22,7 @@ from engine.store.fault_points import reach
 from engine.store.observer import observation_schedule
 from engine.store.observer.observation_schedule import ClaimedStack
 from engine.types.registry import TypeRegistry
-from engine.work.claim_loop import POLL, ClaimLoop, DueWork
+from engine.work.claim_loop import PATIENCE, POLL, ClaimLoop, ClaimSlot, DueWork
 from engine.work.observer.batch_observer import PAGE, RETRY, BatchObserver, WithinQuota
 from engine.work.observer.claim_renewal import ClaimRenewal
 from engine.work.observer.drift_hooks import DriftHooks
@@ -39,6 +39,8 @@ from engine.work.worker_metrics import WorkerMetrics
 
 #: Batches that are observed at the same time, of all projects and of one.
 BATCHES, BATCHES_OF_PROJECT = 8, 2
+#: Further batches of all projects, as long as so many wait for a service.
+WAITING_BATCHES = 24
 #: Until another process may claim a stack; renewed three times in this time.
 LEASE = timedelta(seconds=30)
 #: Stacks of a batch. A requested observation is a batch of its own.
@@ -60,7 +62,7 @@ class Observer:
     answers to hooks have approved. lease: of claims. new_id: of the calls of types, and of hooks.
     chance: a number from 0 up to 1, for jitter. endpoints: the requests that it may send.
     watch_every: how often what watched hooks show is observed. page, digests: see
-    `BatchObserver`."""
+    `BatchObserver`. patience: see `ClaimSlot`."""
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Observer:
         watch_every: timedelta = WATCH_EVERY,
         page: int = PAGE,
         digests: DriftDigests | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         self._database = database
         self.registry = registry
@@ -123,6 +126,8 @@ class Observer:
             project_of=lambda batch: batch[0].project,
             at_once=BATCHES,
             of_project=BATCHES_OF_PROJECT,
+            waiting=WAITING_BATCHES,
+            patience=patience,
         )
         self._loop = ClaimLoop(self._guard, work)
 
@@ -179,13 +184,13 @@ class Observer:
         async with self._database.connection() as conn:
             return await observation_schedule.until_next(conn, except_projects)
 
-    async def _observe_or_release(self, batch: Sequence[ClaimedStack]) -> None:
+    async def _observe_or_release(self, batch: Sequence[ClaimedStack], slot: ClaimSlot) -> None:
         """An error is one of a stack alone. Without the database, the lease expires."""
         try:
             with self._renewal.holding(batch):
                 await self._guard.split(
                     batch,
-                    self._batches.observe,
+                    lambda part: self._batches.observe(part, slot),
                     lambda one, _: self._release([one], RETRY, FAILED),
                     lambda one: {"stack_id": str(one.stack_id)},
                 )

@@ -16,6 +16,7 @@ from engine.types.observation import Observation, count_requests
 from engine.types.regions import name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import ResourceId, StackId
+from engine.work.claim_loop import ClaimSlot
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, CallResult, GroupKey
 from engine.work.observer.endpoint_back_off import Endpoint
@@ -109,17 +110,20 @@ class ProviderCalls:
         pending: Mapping[UUID, StackObservation],
         groups: Sequence[CallGroup],
         outcomes: BatchOutcomes,
+        slot: ClaimSlot,
     ) -> list[CallResult]:
         """Call the types of the groups that are admitted. outcomes: of the requests of the batch,
-        with these ones later. An endpoint that has answered nothing in the batch gets all of the
-        requests only if it answers one of some."""
+        with these ones later. slot: of the batch, which waits for the answers. An endpoint that
+        has answered nothing in the batch gets all of the requests only if it answers one of some.
+        """
         if not groups:
             return []
         admitted = await self._admission.admit(pending, groups)
         first, others = outcomes.split(admitted.groups)
-        answers = await self._call_all(first)
-        answered = {one.group.endpoint for one in answers if others and one.shows_answer}
-        answers += await self._call_all([one for one in others if one.endpoint in answered])
+        with slot.waiting():
+            answers = await self._call_all(first)
+            answered = {one.group.endpoint for one in answers if others and one.shows_answer}
+            answers += await self._call_all([one for one in others if one.endpoint in answered])
         left = [one for one in others if one.endpoint not in answered]
         skipped = self._admission.skip(left, outcomes)
         for one in answers:
