@@ -33,12 +33,14 @@ select format('alter table %I drop constraint %I', c.relname, k.conname) as stat
 class RowCounts(NamedTuple):
     """Of one execution. discarded: rows that were read, but are not in the result, by the part of
     the plan that removes them. read: rows of tables. returned: rows returned and written. unused:
-    tables of which no row was found."""
+    tables of which no row was found. templates: rows of the table `template`, each of which is
+    decompressed."""
 
     discarded: Counter[str]
     read: int
     returned: int
     unused: frozenset[str]
+    templates: int
 
 
 async def accept_sample_arguments(conn: Connection) -> None:
@@ -101,7 +103,18 @@ def row_counts(plan: Json) -> RowCounts:
     for table, rows in scans:
         found[table] += round(rows)
     unused = frozenset(table for table, rows in found.items() if rows == 0)
-    return RowCounts(discarded, found.total() + round(removed), round(returned), unused)
+    read = found.total() + round(removed)
+    return RowCounts(discarded, read, round(returned), unused, _templates(plan))
+
+
+def _templates(plan: Json) -> int:
+    """How many templates are read, also those that a filter removes."""
+    read = (
+        _rows(node) + sum(node.get(name, 0) for name in _REMOVED) * node["Actual Loops"]
+        for node in _nodes(plan)
+        if node.get("Relation Name") == "template"
+    )
+    return round(float(sum(read)))
 
 
 def _nodes(node: Json) -> Iterator[Json]:

@@ -125,12 +125,13 @@ FILL = (
     """,
     """
     insert into observation (stack_id, resource_id, state, differences, reason, recorded_at, since,
-                             observed_at)
-    select stack_id, id, 'missing', '[]', '', now(), now(), now() from resource
+                             observed_at, reported)
+    select stack_id, id, 'missing', '[]', '', updated_at, now(), now(), '{}' from resource
     """,
     """
-    insert into drift_hook (stack_id, resource_id, hook_id, state, differences, recorded_at)
-    select stack_id, id, id, 'drifted', '[]', now() from resource
+    insert into drift_hook (stack_id, resource_id, hook_id, state, differences, recorded_at,
+                            decision)
+    select stack_id, id, id, 'missing', '[]', updated_at, 'continue' from resource
     """,
     """
     insert into snapshot (stack_id, id, name, traversal, version)

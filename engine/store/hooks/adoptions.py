@@ -9,7 +9,7 @@ from engine.store.connection import Connection
 from engine.store.encryption.encrypted_rows import try_decrypt_row
 from engine.store.encryption.secret_values import EncryptedDocument, Scope, Secret
 from engine.store.hooks.drift_hooks import IS_ASKED
-from engine.store.observer.drift_rows import IS_EXTERNAL
+from engine.store.observer.external_resources import IS_EXTERNAL, external_names
 from engine.words import Json
 
 #: $1, $2: stacks, and hooks. current: the last observation is of the recorded state, and its drift
@@ -17,6 +17,7 @@ from engine.words import Json
 #: of a traversal that has. out_of_date: the last change has not been applied to the resource, or to
 #: one that owns its nested stack.
 READ = f"""
+with {external_names("select unnest($1::uuid[])")}
 select d.hook_id, r.stack_id, r.id as resource_id, r.type, r.properties, r.data,
        r.masked_properties is not null as has_secrets, r.lifecycle -> 'overrides' as overrides,
        {IS_EXTERNAL} as external, d.state, d.differences, t.state as traversal_state,

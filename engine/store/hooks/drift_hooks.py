@@ -13,7 +13,7 @@ from engine.hooks.drift_digests import digests_differ_in_sql
 from engine.hooks.drift_hooks import AskedDrift, Drift
 from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.observer.drift_rows import IS_EXTERNAL
+from engine.store.observer.external_resources import IS_EXTERNAL, external_names
 from engine.store.observer.observations import DRIFT_DIGEST
 from engine.words import Decision, HookState, Json, ObservedState
 
@@ -142,20 +142,25 @@ update drift_hook d
 #: Drift whose repair was approved, by root stack. $1: root stacks. $2: observed states. names: of
 #: resources of the root stack, which may own the nested stack of a resource with drift.
 READ_APPROVED = f"""
-select t.root_id, coalesce(t.top, r.name) as name, d.resource_id, d.decided_by, d.decided_by_id,
-       r.external
-  from stacks_of_roots($1) t
- cross join lateral (select * from drift_hook
-                      where stack_id = t.id and decision = 'continue' offset 0) d
- cross join lateral (select * from observation
-                      where stack_id = t.id and resource_id = d.resource_id
-                        and resolved_at is null and state = any ($2) offset 0) b
- cross join lateral (select r.name, {IS_EXTERNAL} as external from resource r
-                      where r.stack_id = t.id and r.id = d.resource_id
-                        and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
- where {IS_ASKED} and b.recorded_at = d.recorded_at
-   and not (r.external and coalesce(b.reported ? 'unrepaired', false))
- order by t.root_id, name, d.resource_id
+with approved as materialized (
+    select t.root_id, coalesce(t.top, r.name) as top, r.stack_id, r.name, d.resource_id,
+           d.decided_by, d.decided_by_id,
+           coalesce(b.reported ? 'unrepaired', false) as is_unrepaired
+      from stacks_of_roots($1) t
+     cross join lateral (select * from drift_hook
+                          where stack_id = t.id and decision = 'continue' offset 0) d
+     cross join lateral (select * from observation
+                          where stack_id = t.id and resource_id = d.resource_id
+                            and resolved_at is null and state = any ($2) offset 0) b
+     cross join lateral (select stack_id, name from resource
+                          where stack_id = t.id and id = d.resource_id
+                            and updated_at = b.recorded_at and replaced_by is null offset 0) r
+     where {IS_ASKED} and b.recorded_at = d.recorded_at
+), {external_names("select stack_id from approved")}
+select root_id, top as name, resource_id, decided_by, decided_by_id, is_external as external
+  from (select r.*, {IS_EXTERNAL} as is_external from approved r) r
+ where not (is_external and is_unrepaired)
+ order by root_id, top, resource_id
 """  # noqa: S608 - of constants
 
 

@@ -10,6 +10,7 @@ from engine.hooks.drift_digests import digests_differ_in_sql
 from engine.plan.drift import DriftMarks, last_look
 from engine.principal import Principal
 from engine.store.connection import Connection
+from engine.store.observer.external_resources import IS_EXTERNAL, external_names
 from engine.store.observer.observations import (
     DRIFT_DIGEST,
     IS_DRIFT,
@@ -49,16 +50,6 @@ select t.id as stack_id, t.name as stack_name, t.path, c.id as resource_id, c.na
                         and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) c
  order by t.path, c.name
 """  # noqa: S608 - of constants
-#: Whether a stack does not own the physical resource of its resource `r`: it has external_id in the
-#: template, or is an entry of the section `data`.
-IS_EXTERNAL = """(
-    starts_with(r.name, 'data.')
-    or exists (select from stack e
-                 join template v on v.stack_id = e.id and v.version = e.version
-                where e.id = r.stack_id
-                  and v.template -> 'resources' -> split_part(r.name, '[', 1) ->> 'external_id'
-                      is not null)
-)"""
 #: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
 #: resources of the stack, which may own nested stacks; $5: resources with drift; null: all.
 #: `owner`: the resources that own the stacks of drifted ones. Resources that the stack does not own
@@ -73,7 +64,7 @@ with recursive tree (id, parent_id, parent_resource) as (
      where t.parent_id is not null or $4::text[] is null
         or exists (select from resource p
                     where p.stack_id = t.id and p.id = c.parent_resource and p.name = any ($4))
-), drifted as (
+), differing as materialized (
     select r.stack_id, r.id, r.name, m.action, b.state, b.reason
       from tree t
      cross join lateral (select * from observation
@@ -83,8 +74,9 @@ with recursive tree (id, parent_id, parent_resource) as (
                           where q.stack_id = b.stack_id and q.id = b.resource_id
                             and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
      where (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
-       and not {IS_EXTERNAL}
        and ($5::uuid[] is null or r.id = any ($5))
+), {external_names("select stack_id from differing")}, drifted as (
+    select * from differing r where not {IS_EXTERNAL}
 ), owner (stack_id, id) as (
     select parent_id, parent_resource from tree
      where id in (select stack_id from drifted) and parent_id is not null
@@ -100,9 +92,12 @@ MARK_DRIFTED = f"""{_drifted}, marked as (
            updated_at = d.marked_at, marked_at = d.marked_at
       from (select *, clock_timestamp() as marked_at from drifted offset 0) d
      where r.stack_id = d.stack_id and r.id = d.id
+       and r.stack_id = any (array(select stack_id from drifted))
     returning r.stack_id
 ), reset as (
-    update resource r set digest = '' from owner o where r.stack_id = o.stack_id and r.id = o.id
+    update resource r set digest = '' from owner o
+     where r.stack_id = o.stack_id and r.id = o.id
+       and r.stack_id = any (array(select stack_id from owner))
 )
 select count(*) from marked
 """  # noqa: S608 - of constants
@@ -179,18 +174,22 @@ select record_events(array_agg(
 #: of the root stack, which may own the nested stack of a resource with drift. has_external: there
 #: is drift of a resource that the stack does not own, and no event says that it is not repaired.
 REPAIRABLE = f"""
-select t.root_id,
-       coalesce(array_agg(distinct coalesce(t.top, r.name)) filter (where not r.external), '{{}}')
+with differing as materialized (
+    select t.root_id, t.top, r.stack_id, r.name, b.reported
+      from stacks_of_roots($1) t
+     cross join lateral (select * from observation
+                          where stack_id = t.id and reported is not null and resolved_at is null
+                            and state = any ($2) offset 0) b
+     cross join lateral (select stack_id, name from resource r
+                          where r.stack_id = t.id and r.id = b.resource_id
+                            and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
+), {external_names("select stack_id from differing")}
+select root_id,
+       coalesce(array_agg(distinct coalesce(top, name)) filter (where not is_external), '{{}}')
            as names,
-       bool_or(r.external and not b.reported ? 'unrepaired') as has_external
-  from stacks_of_roots($1) t
- cross join lateral (select * from observation
-                      where stack_id = t.id and reported is not null and resolved_at is null
-                        and state = any ($2) offset 0) b
- cross join lateral (select r.name, {IS_EXTERNAL} as external from resource r
-                      where r.stack_id = t.id and r.id = b.resource_id
-                        and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
- group by t.root_id
+       bool_or(is_external and not reported ? 'unrepaired') as has_external
+  from (select r.*, {IS_EXTERNAL} as is_external from differing r) r
+ group by root_id
 """  # noqa: S608 - of constants
 #: Updates that the observer started within a day. $2: its principal.
 COUNT_REPAIRS = """
@@ -211,14 +210,14 @@ select id from stack where (id = $1 or root_id = $1) and deleted_at is null
 #: this reason is left out. $3: that of resources that the stacks do not own, or of the others. $4:
 #: only of these resources; null: of all.
 RECORD_UNREPAIRED = f"""
-with marked as (
+with {external_names("select unnest($1::uuid[])")}, marked as (
     update observation b set reported = b.reported || jsonb_build_object('unrepaired', $2::text)
       from resource r
      where b.stack_id = any ($1) and b.reported is not null and b.resolved_at is null
        and b.state <> 'unknown' and b.reported ->> 'unrepaired' is distinct from $2
        and ($4::uuid[] is null or b.resource_id = any ($4))
        and r.stack_id = b.stack_id and r.id = b.resource_id and r.updated_at = b.recorded_at
-       and {IS_EXTERNAL} = $3
+       and r.stack_id = any ($1) and {IS_EXTERNAL} = $3
     returning b.stack_id, b.state, b.differences, b.since, r.name, r.type, r.physical_id, r.action,
               r.status
 )

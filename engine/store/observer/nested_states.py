@@ -8,6 +8,7 @@ from uuid import UUID
 from engine.plan.nested_drift import MemberDrift, NestedDrift, NestedOwner, derive_drift
 from engine.store.connection import Connection
 from engine.store.observer.drift_rows import DriftedResource, read_drift
+from engine.store.observer.external_resources import IS_EXTERNAL, external_names
 from engine.store.observer.observation_schedule import read_status
 from engine.store.observer.observations import IS_UNDISTURBED
 from engine.store.stacks.stack_locks import split_path
@@ -22,23 +23,11 @@ _MEMBERS = """(
      where m.stack_id = n.id and m.replaced_by is null and m.action <> 'INIT'
        and not (m.action = 'DELETE' and m.status = 'COMPLETE'))"""
 #: $1, $2: stacks and IDs of resources that own nested stacks. Those that must not be observed now
-#: are left out. external: as IS_EXTERNAL, but the template of a stack, which may have a definition
-#: for each of these resources, is decompressed once and not for each. The second search is for
-#: nested stacks whose resource has got another ID.
+#: are left out. The second search is for nested stacks whose resource has got another ID.
 READ_STATES = f"""
-with external as materialized (
-    select s.id as stack_id, d.name #>> '{{}}' as name
-      from (select distinct stack_id from unnest($1::uuid[]) o (stack_id)) o
-     cross join lateral (select id, version from stack where id = o.stack_id offset 0) s
-     cross join lateral (select template from template
-                          where stack_id = s.id and version = s.version offset 0) t
-     cross join lateral jsonb_path_query(
-                t.template, '$.resources.keyvalue() ? (@.value.external_id != null).key',
-                silent => true) d (name)
-)
+with {external_names("select unnest($1::uuid[])")}
 select w.stack_id, w.id, c.updated_at, n.action, n.state,
-       starts_with(c.name, 'data.') or (c.stack_id, split_part(c.name, '[', 1)) in
-           (select stack_id, name from external) as external,
+       {IS_EXTERNAL} as external,
        case when n.id is not null then {_MEMBERS} end as members
   from unnest($1::uuid[], $2::uuid[]) w (stack_id, id)
  cross join lateral (select * from resource

@@ -58,6 +58,10 @@ _OLD: Mapping[int, str] = {1: "interval '1 hour'", 2: "now() - interval '1 day'"
 _REPLACED = f"""jsonb_build_array(jsonb_build_object(
     'stack_id', '{LARGE}', 'previous', '{LARGE}', 'id', gen_random_uuid(), 'notification',
     '{{}}'::jsonb, 'digest', 'd', 'reason', 'r', 'wake_after', 1))"""
+_MISSING: Mapping[int, str] = {2: "array['missing']"}
+_DRIFTED: Mapping[int, str] = {
+    **_MISSING, 3: "array['UPDATE']", 4: "null::text[]", 5: "null::uuid[]",
+}  # fmt: skip
 ARGUMENTS: Mapping[str, Mapping[int, str]] = {
     "engine.store.maintenance.retention.PURGE_DELIVERIES": _OLD,
     "engine.store.maintenance.retention.PURGE_HOOKS": _OLD,
@@ -67,6 +71,11 @@ ARGUMENTS: Mapping[str, Mapping[int, str]] = {
     "engine.store.maintenance.retention.PURGE_AUDIT_LOGS": _OLD,
     "engine.store.hooks.locked_hooks.DECIDE_HOOKS": {1: "'[]'::jsonb"},
     "engine.store.hooks.watched_hooks.REPLACE": {1: _REPLACED},
+    "engine.store.hooks.drift_hooks.READ_APPROVED": _MISSING,
+    "engine.store.observer.drift_rows.MARK_DRIFTED": _DRIFTED,
+    "engine.store.observer.drift_rows.READ_MARKS": _DRIFTED,
+    "engine.store.observer.drift_rows.RECORD_UNREPAIRED": {3: "false", 4: "null::uuid[]"},
+    "engine.store.observer.drift_rows.REPAIRABLE": _MISSING,
     "engine.store.traversals.advance.ADVANCE": {4: "'[]'::jsonb"},
 }
 #: The sample arguments name rows that exist.

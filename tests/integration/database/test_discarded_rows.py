@@ -44,16 +44,20 @@ MODES = ("generic", "custom")
 #: Rows that a statement may read and discard, and rows that it may read beside four times those that
 #: it returns.
 MAX_DISCARDED, MAX_READ = 20, 40
+#: Modules with statements that read the templates of many stacks, one of each.
+LISTS = "engine.store.stacks.stack_lists."
 #: The same for statements that read the rows of one stack, which has 200 in each table.
 MAX_OF_STACK = 800
 
 
 @dataclass
 class Measured:
-    """The counts of one statement. worst: those with most discarded rows."""
+    """The counts of one statement. worst: those with most discarded rows. templates: the largest
+    number of templates that it reads."""
 
     worst: RowCounts
     read: int = 0
+    templates: int = 0
     unused: set[str] = field(default_factory=set)
 
     @property
@@ -74,10 +78,11 @@ class Measurements:
 
     def add(self, name: str, found: RowCounts) -> None:
         beside = found.read - 4 * found.returned
-        known = self.counts.setdefault(name, Measured(found, beside, set(found.unused)))
+        known = self.counts.setdefault(name, Measured(found, beside, unused=set(found.unused)))
         if found.discarded.total() > known.discarded:
             known.worst = found
         known.read = max(known.read, beside)
+        known.templates = max(known.templates, found.templates)
         known.unused &= found.unused
 
 
@@ -203,6 +208,16 @@ async def test_what_reads_a_stack_reads_no_other_stack(measured: Measurements) -
         name: measured.counts[name].description()
         for name in OF_A_STACK
         if measured.counts[name].reads_more(MAX_OF_STACK, MAX_OF_STACK)
+    }
+    assert found == {}
+
+
+async def test_a_template_is_not_read_for_each_resource(measured: Measurements) -> None:
+    """It has the definitions of all of them, and is decompressed for each read."""
+    found = {
+        name: one.templates
+        for name, one in measured.counts.items()
+        if one.templates > MAX_READ and not name.startswith(LISTS)
     }
     assert found == {}
 
