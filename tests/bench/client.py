@@ -19,7 +19,7 @@ from tests.support.program import template
 
 Json = Any
 #: Seconds until a stack must have ended.
-TIMEOUT = 1800.0
+TIMEOUT = 7200.0
 #: Connections at the same time, each with one request after the other.
 CONNECTIONS = 16
 HEADER_END = b"\r\n\r\n"
