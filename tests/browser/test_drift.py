@@ -100,6 +100,37 @@ async def test_drift_is_shown_on_its_node_and_repaired_by_an_answer(
     await expect(badges).to_have_count(0)
 
 
+async def test_a_group_shows_that_something_in_it_differs(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": thing(things, 1)},
+    }
+    stack_id = await project.create(
+        "web", {"group": group, "b": thing(things, 2)}, environment=HOLD
+    )
+    assert await project.until_ended("web") == "CREATE_COMPLETE"
+    bob = await visit(project, viewport={"width": 1280, "height": 800})
+    page = await bob.open("stack", "web", stack_id)
+    await expect_state(page, "group", "group, create, done; nested: 2 done$")
+    changed = next(one for one in things.objects.values() if one["size"] == 1)
+    changed["size"] = 5
+    await observed(project, "web")
+    await expect_state(page, "group", "group, create, done, drift: degraded")
+    await expect_state(page, "b", "b, create, done$")
+    await expect(page.locator(".graph-drift:visible")).to_have_text(["drift: degraded"])
+    await node(page, "group").click()
+    panel = page.get_by_role("complementary", name="group")
+    await expect(panel.get_by_role("heading", name="Drift", exact=True)).to_be_visible()
+    assert await bob.violations() == []
+
+    changed["size"] = 1
+    await observed(project, "web")
+    await expect_state(page, "group", "group, create, done; nested: 2 done$")
+    await expect(page.locator(".graph-drift:visible")).to_have_count(0)
+
+
 async def test_observed_values_are_adopted_by_a_button(
     visit: Visit, project: Http, things: Things
 ) -> None:

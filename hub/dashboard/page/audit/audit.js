@@ -163,7 +163,7 @@ function Line({ project, entry }) {
         ${entry.hook_id && html` · <a href=${href(project, "inbox", entry.hook_id)}>Hook details</a>`}
       </p>
       ${entry.reason && html`<p class="breaks audit-reason">${entry.reason}</p>`}
-      ${extra && html`<details><summary>Answer data</summary><pre>${extra}</pre></details>`}
+      ${extra && html`<details><summary>Answer data</summary><pre tabindex="0">${extra}</pre></details>`}
       <p class="muted">
         ${entry.channel && html`via ${entry.channel}`}${entry.address && html` from <span class="breaks">${entry.address}</span>`}
       </p>

@@ -53,7 +53,7 @@ function Value({ value }) {
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
   if (value === "") return html`<span class="muted">empty</span>`;
   if (typeof value === "object")
-    return html`<pre class="stack-value">${JSON.stringify(value, null, 2)}</pre>`;
+    return html`<pre class="stack-value" tabindex="0">${JSON.stringify(value, null, 2)}</pre>`;
   return html`<code class="breaks">${String(value)}</code>`;
 }
 

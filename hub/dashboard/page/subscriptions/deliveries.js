@@ -118,7 +118,7 @@ function Row({ project, id, delivery, done }) {
       ${delivery.state === "pending" && delivery.next_at && html`<span>next attempt <${Ago} at=${delivery.next_at} /></span>`}
       ${delivery.state === "pending" && !delivery.next_at && html`<span class="muted">queued behind an earlier delivery</span>`}
       ${delivery.error && html`<span class="breaks subscriptions-error">${delivery.error}</span>`}
-      ${delivery.response && html`<details><summary>Response</summary><pre>${delivery.response}</pre></details>`}
+      ${delivery.response && html`<details><summary>Response</summary><pre tabindex="0">${delivery.response}</pre></details>`}
       <${ProblemBox} error=${failure.value} />
     </span>
     <span class="muted"><${Ago} at=${delivery.ended_at ?? delivery.created_at} /></span>

@@ -182,7 +182,7 @@ function Outcome({ tried, busy }) {
           ${tried.code && html`<span>response ${tried.code}</span>`}
         </div>
         ${tried.reason && html`<p class="breaks">${tried.reason}</p>`}
-        ${tried.response && html`<pre>${tried.response}</pre>`}
+        ${tried.response && html`<pre tabindex="0">${tried.response}</pre>`}
       </div>`
     }
   </div>`;
