@@ -4,11 +4,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engine.types.contract import Wait
-from tests.support.program import Http, Json, eventually, template
+from tests.support.program import Http, Json, Program, eventually, template
 from tests.support.scripted_type import World
 
 #: The outcome of an operation that ends only when it gets a signal, or is stopped.
 LONG_WAIT = Wait(datetime(2100, 1, 1, tzinfo=UTC), {})
+
+#: $1: a waiting hook.
+EXPIRE = "update hook set deadline = now() where id = $1::uuid"
 
 
 def thing(size: Json = 1, **more: Json) -> Json:
@@ -66,6 +69,14 @@ async def until_complete(run: Http, name: str) -> None:
         return bool(graph["traversal"]["state"] == "complete")
 
     await eventually(check)
+
+
+async def expire_hook(run: Program, name: str = "s") -> Json:
+    """Wait until the stack has one waiting hook, end its time, and return it. A short timeout could
+    end before the test has seen the hook."""
+    (hook,) = await run.waiting_hooks(name)
+    await run.database.pool.execute(EXPIRE, hook["id"])
+    return hook
 
 
 async def observed(run: Http, name: str = "s") -> Any:

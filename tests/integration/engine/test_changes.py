@@ -7,6 +7,7 @@ import pytest
 
 from engine.store.encryption.secret_values import Scope, decrypt
 from engine.work.archive import archive_graphs
+from tests.support.changes import expire_hook
 from tests.support.program import Program, resource
 
 HOOK_AT_B = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
@@ -167,13 +168,13 @@ async def test_a_rejected_hook_fails_the_operation_and_an_update_continues(
 
 
 async def test_an_expired_hook_stops_the_stack_and_a_patch_resumes_it(running: Program) -> None:
-    rule = {"at": "b", "on": "pre-create", "timeout": "1s"}
+    rule = {"at": "b", "on": "pre-create", "timeout": "1h"}
     await running.create(
         "s",
         {"a": resource(), "b": resource(depends_on="a"), "c": resource(depends_on="b"), "d": resource()},
         environment={"hooks": [rule]},
     )  # fmt: skip
-    (hook,) = await running.waiting_hooks("s")
+    hook = await expire_hook(running)
     assert await running.until_ended("s") == "CREATE_STOPPED"
     events = await running.events("s")
     assert events[-1]["resource_status"] == "CREATE_FAILED"

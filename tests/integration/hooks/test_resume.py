@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.support.changes import put, thing, until_complete
+from tests.support.changes import expire_hook, put, thing, until_complete
 from tests.support.program import Json, Program
 from tests.support.scripted_type import World
 
 CHAIN = {"a": thing(), "b": thing(depends_on="a"), "c": thing(depends_on="b")}
-AT_B = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "1s"}]}
+AT_B = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "1h"}]}
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ def run(things_in_own_project: Program) -> Program:
 async def stopped(run: Program) -> None:
     """A chain of resources that stopped before the second one."""
     await run.create("s", CHAIN, environment=AT_B)
+    await expire_hook(run)
     assert await run.until_ended("s") == "CREATE_STOPPED"
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine.types.observation import Difference, Observation
 from engine.words import ObservedState
 from tests.support import forks
-from tests.support.changes import observed, thing
+from tests.support.changes import expire_hook, observed, thing
 from tests.support.principals import PrincipalClient
 from tests.support.program import Json, Program, eventually, identity_headers
 from tests.support.scripted_type import SharedThing, World
@@ -24,7 +24,7 @@ APPROVED = {
     "answer_by": ["user:ann", "user:ben", "user:eve"], "exclude": "requester",
 }  # fmt: skip
 #: The stack stops if the hook is not answered.
-EXPIRES = {"on": ["pre-update"], "at": "brief", "timeout": "1s", "on_timeout": "stop"}
+EXPIRES = {"on": ["pre-update"], "at": "brief", "timeout": "1h", "on_timeout": "stop"}
 
 
 class UpdatedThing(SharedThing):
@@ -200,6 +200,7 @@ async def stopped_converge(run: Program, world: World, state: str) -> None:
     world.observed["brief"] = CHANGED if state == "changed" else SLOW
     assert await drift_of(run) == {"brief": state}
     await converge(user(run, "eve"))
+    await expire_hook(run)
     assert await run.until_ended("s") == "UPDATE_STOPPED"
     assert "update" not in world.operations("brief")
     stack = await run.stack("s")
@@ -252,6 +253,7 @@ async def test_no_further_round_starts_after_a_round_that_stopped_also_if_it_is_
     relapses["brief"] = 100
     assert await drift_of(run) == {"brief": "changed"}
     await converge(user(run, "eve"), rounds=5)
+    await expire_hook(run)
     assert await run.until_ended("s") == "UPDATE_STOPPED"
 
     async def status() -> Json:
