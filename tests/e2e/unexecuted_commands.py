@@ -1,9 +1,9 @@
 """The commands of the guides and examples that no test executes as written, and why.
 
 `tests/repository/test_executed_commands.py` compares this list with the pages. `make test` executes the
-others, except those that need an OpenStack: `.ci/run` executes those of examples/openstack and of
-docs/how-to/import-existing-resources.md (`tests/openstack/test_examples.py`), and `make test-openstack`
-also those of docs/how-to/migrate-from-heat.md with OpenStack Heat (`test_migration.py`) and of
+others, except those that need an OpenStack, which `make test-openstack` executes: those of examples/openstack
+and of docs/how-to/import-existing-resources.md (`tests/openstack/test_examples.py`), of
+docs/how-to/migrate-from-heat.md with OpenStack Heat (`test_migration.py`) and of
 docs/how-to/wait-for-a-signal.md with Swift (`test_swift_signal.py`).
 """
 

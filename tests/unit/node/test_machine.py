@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
@@ -266,22 +267,31 @@ def explore(
                     queue.append((one, called))
 
 
-EXPLORATIONS: dict[str, list[Transition]] = {
-    "common": list(explore(common_rules(), INPUTS)),
-    "wrong operation": list(
-        explore([new_node(Operation.CREATE, rule(Point.PRE_UPDATE))], INPUTS, any_operation=True)
-    ),
-    "confirming": list(explore(with_confirmations(), (*INPUTS, CONFIRMS[0], CONFIRMS[-1]))),
-    "two steps": list(explore(with_two_steps(), (*INPUTS, *CONFIRMS))),
-    "stepping": list(explore(with_stepping(), (*INPUTS, CONFIRMS[0]))),
-    "replacing": list(explore(with_replacement(), INPUTS)),
-    "gates": list(explore(stack_nodes(), (*INPUTS, CONFIRMS[0]), any_operation=True)),
-}
-ALL = [one for reached in EXPLORATIONS.values() for one in reached]
+@cache
+def explorations() -> dict[str, list[Transition]]:
+    """Made by the first test that needs them, and not by each process that collects the tests."""
+    return {
+        "common": list(explore(common_rules(), INPUTS)),
+        "wrong operation": list(
+            explore(
+                [new_node(Operation.CREATE, rule(Point.PRE_UPDATE))], INPUTS, any_operation=True
+            )
+        ),
+        "confirming": list(explore(with_confirmations(), (*INPUTS, CONFIRMS[0], CONFIRMS[-1]))),
+        "two steps": list(explore(with_two_steps(), (*INPUTS, *CONFIRMS))),
+        "stepping": list(explore(with_stepping(), (*INPUTS, CONFIRMS[0]))),
+        "replacing": list(explore(with_replacement(), INPUTS)),
+        "gates": list(explore(stack_nodes(), (*INPUTS, CONFIRMS[0]), any_operation=True)),
+    }
+
+
+@cache
+def transitions() -> list[Transition]:
+    return [one for reached in explorations().values() for one in reached]
 
 
 def test_the_exploration_reaches_every_state_and_phase() -> None:
-    states = {(one.node.state, one.node.phase) for one in ALL}
+    states = {(one.node.state, one.node.phase) for one in transitions()}
     assert {
         (State.RUNNING, Phase.PRE),
         (State.RUNNING, Phase.EXECUTE),
@@ -297,13 +307,13 @@ def test_the_exploration_reaches_every_state_and_phase() -> None:
         (State.STOPPED, Phase.POST),
         (State.DROPPED, Phase.PRE),
     } <= states
-    assert len(EXPLORATIONS["common"]) > 5_000
-    assert {one.node.operation for one in ALL} == set(Operation)
+    assert len(explorations()["common"]) > 5_000
+    assert {one.node.operation for one in transitions()} == set(Operation)
 
 
 def steps() -> Iterator[tuple[Transition, Step]]:
     """The accepted inputs, with their steps."""
-    for one in ALL:
+    for one in transitions():
         if isinstance(one.answer, Step):
             yield one, one.answer
 
@@ -397,7 +407,7 @@ def test_a_hook_opens_once_per_point() -> None:
 def test_a_confirmed_step_opens_no_second_hook_unless_it_is_repeated() -> None:
     again = [
         (one.node_input.step in REPEATED, one.answer)
-        for one in ALL
+        for one in transitions()
         if isinstance(one.node_input, MustConfirm)
         and point_of(one.node_input.step) in one.node.breakpoints_hit
         and not isinstance(decide(one.node, Succeeded()), InvalidInput)
@@ -445,12 +455,12 @@ def test_an_accepted_input_changes_the_node_unless_it_is_a_repeated_claim() -> N
 
 
 def test_an_ended_node_does_not_change() -> None:
-    ended = [one.answer for one in ALL if one.node.state in ENDED]
+    ended = [one.answer for one in transitions() if one.node.state in ENDED]
     assert ended and all(isinstance(answer, InvalidInput) for answer in ended)
 
 
 def test_a_superseded_node_is_dropped_unless_its_operation_has_started() -> None:
-    for one in ALL:
+    for one in transitions():
         if not isinstance(one.node_input, Superseded) or one.node.state in ENDED:
             continue
         if not one.is_called:
@@ -500,7 +510,9 @@ def test_a_confirmation_is_passed_to_the_operation_exactly_once() -> None:
 
 
 def test_every_approving_decision_resumes_the_node_the_same_way() -> None:
-    points = {one.node for one in ALL if (one.node.state, one.node.phase) in WAITING_STATES}
+    points = {
+        one.node for one in transitions() if (one.node.state, one.node.phase) in WAITING_STATES
+    }
     for node in points:
         first, *others = (
             decide(node, Answered(decision, "ann")) for decision in RESUMING_DECISIONS
@@ -514,7 +526,7 @@ WAITING_STATES = {(State.PARKED, phase) for phase in (Phase.PRE, Phase.CONFIRM, 
 
 
 def test_progress_is_no_decision() -> None:
-    for one in ALL:
+    for one in transitions():
         if isinstance(one.node_input, Answered) and one.node_input.decision is Decision.PROGRESS:
             assert isinstance(one.answer, InvalidInput)
 
@@ -527,10 +539,10 @@ def test_answers_are_accepted_in_waiting_states_only() -> None:
 
 def test_every_reachable_node_can_end() -> None:
     origins: dict[int, list[Node]] = {}
-    for one in ALL:
+    for one in transitions():
         if one.after is not None:
             origins.setdefault(id(one.after), []).append(one.node)
-    nodes = {id(one.node): one.node for one in ALL}
+    nodes = {id(one.node): one.node for one in transitions()}
     for node in nodes.values():
         timer = (node.state, node.phase) == (State.PARKED, Phase.EXECUTE)
         if node.state is State.READY or timer:
@@ -559,7 +571,7 @@ def test_each_row_of_the_table_has_exactly_its_results_and_effects() -> None:
         for node in (replace(one, stepping=True) for one in (*waiting, ready))
         for node_input in (Superseded(), BreakpointAdded())
     ]
-    found = [(one.node, one.node_input, one.answer) for one in ALL]
+    found = [(one.node, one.node_input, one.answer) for one in transitions()]
     for node, node_input, answer in (*found, *planned):
         if isinstance(answer, Step):
             at = (*row_key(node), type(node_input))
@@ -624,15 +636,21 @@ def test_moves_of_the_store_are_between_states_of_the_table() -> None:
         assert move.origin in known and move.to in known and move.origin.state not in ENDED
 
 
-#: Only steps of claimed nodes can arrive after the end of their traversal.
-CLAIMED_NODES = [
-    one for one in ALL if one.node.state is State.RUNNING and one.node_input != Superseded()
-]
 ENDED_WITH = Superseded(reason="cancelled")
 
 
+@cache
+def steps_of_claimed_nodes() -> list[Transition]:
+    """Only these can arrive after the end of their traversal."""
+    return [
+        one
+        for one in transitions()
+        if one.node.state is State.RUNNING and one.node_input != Superseded()
+    ]
+
+
 def test_in_an_ended_traversal_no_hook_opens_and_no_node_waits_at_one() -> None:
-    for one in CLAIMED_NODES:
+    for one in steps_of_claimed_nodes():
         again = decide_superseded(one.node, one.node_input, ENDED_WITH)
         assert isinstance(again, InvalidInput) is isinstance(one.answer, InvalidInput)
         if not isinstance(again, Step) or not isinstance(one.answer, Step):
@@ -647,7 +665,7 @@ def test_in_an_ended_traversal_no_hook_opens_and_no_node_waits_at_one() -> None:
 
 def test_the_result_of_an_operation_is_in_the_step_that_is_decided_again() -> None:
     rule_variants = (WriteDone, WriteUnchanged, Record)
-    for one in CLAIMED_NODES:
+    for one in steps_of_claimed_nodes():
         if isinstance(one.node_input, Succeeded) and isinstance(one.answer, Step):
             again = decide_superseded(one.node, one.node_input, ENDED_WITH)
             assert isinstance(again, Step)
@@ -927,7 +945,9 @@ def test_an_adoption_opens_hooks_of_operator_rules_for_creates() -> None:
 
 
 def cancelled_ones() -> list[tuple[Node, Step | InvalidInput]]:
-    return [(one.node, one.answer) for one in ALL if isinstance(one.node_input, Cancelled)]
+    return [
+        (one.node, one.answer) for one in transitions() if isinstance(one.node_input, Cancelled)
+    ]
 
 
 def test_only_operations_that_have_begun_are_cancelled_and_no_deletes() -> None:
