@@ -13,16 +13,15 @@ KUBERNETES = (
     "it needs a cluster or a registry; tests/integration/test_helm_chart.py renders the chart and starts the"
     " processes as its manifests say, and `make test-image` builds the image"
 )
-SYSTEMD = "it changes accounts, /etc or units of systemd on the machine; tests/integration/test_deploy.py checks the units"
+SYSTEMD = (
+    "it changes units of systemd on the machine; tests/integration/test_deploy.py checks the units"
+)
+CLEAN_MACHINE = "`make test-clean-machine` executes it, on a machine of its own"
 TERMINAL = "the test has a server of its own"
-PACKAGES = "it installs packages, which takes half a minute or more; {}"
 
 #: By page: the beginning of a command, and the reason.
 UNEXECUTED: Mapping[str, Mapping[str, str]] = {
-    "README.md": {
-        "make demo": "tests/e2e/test_demo.py runs the demo",
-        "make test": "it runs this test",
-    },
+    "README.md": dict.fromkeys(("make demo", "make test"), CLEAN_MACHINE),
     "docs/how-to/harden.md": {
         "systemd-analyze": SYSTEMD,
     },
@@ -30,17 +29,14 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
         "systemctl": SYSTEMD,
     },
     "docs/how-to/run-in-production.md": {
-        **dict.fromkeys(("useradd", "systemctl"), SYSTEMD),
-        **dict.fromkeys(
-            ("python3 -m venv", "/opt/headgate"),
-            PACKAGES.format("tests/integration/test_wheels.py installs the server from its wheel"),
-        ),
+        "systemctl": SYSTEMD,
+        **dict.fromkeys(("useradd", "python3 -m venv", "/opt/headgate"), CLEAN_MACHINE),
     },
     "docs/how-to/run-on-kubernetes.md": dict.fromkeys(
         ("podman", "kubectl", "helm"), KUBERNETES
     ),
     "docs/how-to/use-ansible-and-terraform.md": {
-        "pip install": PACKAGES.format("`make test-ansible` installs requirements/ansible.lock"),
+        "pip install": "it installs packages; `make test-ansible` installs requirements/ansible.lock",
     },
     "examples/shop/README.md": {"make serve": TERMINAL},
 }  # fmt: skip
