@@ -30,7 +30,7 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
     },
     "docs/how-to/run-in-production.md": {
         "systemctl": SYSTEMD,
-        **dict.fromkeys(("useradd", "python3 -m venv", "/opt/headgate"), CLEAN_MACHINE),
+        **dict.fromkeys(("getent", "python3 -m venv", "/opt/headgate"), CLEAN_MACHINE),
     },
     "docs/how-to/run-on-kubernetes.md": dict.fromkeys(
         ("podman", "kubectl", "helm"), KUBERNETES
