@@ -363,7 +363,7 @@ SETTINGS_SECTIONS = (
         # From a clone of the repository.
         "cp deploy/systemd": [f"ln -s {ROOT}/deploy .; mkdir units"],
         "install -m 0600": [f"ln -s {ROOT}/config.example.toml ."],
-    }, left_out=("useradd", "python3 -m venv", "/opt/headgate"), names={
+    }, left_out=("getent", "python3 -m venv", "/opt/headgate"), names={
         **ACCOUNT, "/etc/systemd/system/": "units/",
     }),
     Section(PRODUCTION, "Configure", before={"head -c 32": ["mkdir etc"]}, names=ACCOUNT),
