@@ -32,17 +32,11 @@ PAUSE = 0.1
 SOON = timedelta(minutes=1)
 
 
-async def repair_drift(
-    conn: Connection,
-    stack_id: UUID,
-    names: Sequence[str] | None = None,
-    resources: Sequence[UUID] | None = None,
-) -> int:
+async def repair_drift(conn: Connection, stack_id: UUID, names: Sequence[str] | None = None) -> int:
     """Make the update of this transaction repair the drift of a stack and its nested stacks, as
     observed last; return the number of resources. names: of the resources of the stack that the
-    update selects; resources: only these, also in nested stacks; None: all. The caller has locked
-    these stacks."""
-    return await drift_rows.mark_drifted(conn, stack_id, REPAIRED_AS, names, resources)
+    update selects; None: all. The caller has locked these stacks."""
+    return await drift_rows.mark_drifted(conn, stack_id, REPAIRED_AS, names)
 
 
 async def read_repairs(

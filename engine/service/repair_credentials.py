@@ -46,7 +46,7 @@ class RepairCredentials:
         self._registry = registry
         self._handed_over = handed_over
 
-    async def find(self, project: str, stack_id: UUID, names: list[str]) -> str:
+    async def find(self, project: str, stack_id: UUID, names: Sequence[str]) -> str:
         """The credential for a repair of these resources of a root stack; "": it needs none. Raises
         Forbidden, Unavailable."""
         if self._handed_over is None:
@@ -56,7 +56,7 @@ class RepairCredentials:
         return await self._handed_over.find_for_repairs(project) if needed else ""
 
     async def _needs_credential(
-        self, conn: Connection, project: str, stack_id: UUID, names: list[str]
+        self, conn: Connection, project: str, stack_id: UUID, names: Sequence[str]
     ) -> bool:
         """Whether the resources or those that depend on them act in a cloud, also in nested
         stacks."""

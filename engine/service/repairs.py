@@ -4,11 +4,14 @@ project has handed over for repairs."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
 from engine.errors import Conflict, HeadgateError, LimitReached, NotFound, Unavailable
 from engine.hot.definition.stack import StackDefinition
+from engine.plan.convergence import ConvergencePolicy
+from engine.plan.drift import REPAIRED_AS
 from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.repair_credentials import RepairCredentials
@@ -16,8 +19,9 @@ from engine.service.requests.quotas import REPAIRS, Quotas
 from engine.service.requests.requests import StackRequest
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.hooks.drift_hooks import ApprovedRepair
+from engine.store.hooks.drift_hooks import ApprovedRepair, mark_approved
 from engine.store.observer import converge_requests, drift_rows
+from engine.store.observer.drift_rows import RepairableStack
 from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
 from engine.words import Action, TraversalState
 from engine.work.observer.drift_hooks import OBSERVER
@@ -34,18 +38,29 @@ class RepairNotNeeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RepairUpdate:
-    """names: of resources of the stack with drift, or with nested stacks that have it. limit:
-    maximum number of repairs within a day; None: an answer has approved this one. resources: with
-    drift, also in nested stacks; None: all those of `names`."""
+    """names: of resources of the stack with drift, or with nested stacks that have it. resources:
+    with drift, also in nested stacks. limit: maximum number of repairs within a day; None: answers
+    to `hooks` have approved this one. tolerate: how long the drift must last."""
 
-    names: list[str]
-    limit: int | None
-    resources: Sequence[UUID] | None = None
+    names: Sequence[str]
+    resources: Sequence[UUID]
+    limit: int | None = None
+    tolerate: timedelta = timedelta(0)
+    hooks: Sequence[UUID] = ()
 
     def make_filter(self, definition: StackDefinition) -> Callable[[str], bool]:
         """Whether the update may change a resource: those with drift, and dependent ones."""
         requires = {name: one.requires for name, one in definition.resources.items()}
         return downstream(requires, self.names).__contains__
+
+    async def mark(self, conn: Connection, stack_id: UUID) -> int:
+        """Make the update of this transaction repair the resources whose drift is still the one to
+        repair; return their number. The caller has locked the stack and its nested stacks."""
+        if self.limit is None:
+            return await mark_approved(conn, stack_id, REPAIRED_AS, self.resources, self.hooks)
+        return await drift_rows.mark_reported(
+            conn, stack_id, REPAIRED_AS, self.resources, self.tolerate
+        )
 
 
 async def check_repair(conn: Connection, locked: LockedStack, repair: RepairUpdate) -> None:
@@ -94,14 +109,19 @@ class Repairs:
         self._update = update
         self._quotas = quotas
 
-    async def start(self, project: str, stack_id: UUID, names: list[str], limit: int) -> None:
-        """Repair the drift of a root stack. names, limit: see `RepairUpdate`. If the repair is
-        refused, events say why. Raises Unavailable."""
-        await self._start(project, stack_id, RepairUpdate(names, limit), OBSERVER)
+    async def start(
+        self, project: str, repairable: RepairableStack, policy: ConvergencePolicy
+    ) -> None:
+        """Repair the drift of a root stack. If the repair is refused, events say why. Raises
+        Unavailable."""
+        repair = RepairUpdate(
+            repairable.names, repairable.resources, policy.repairs, policy.tolerate
+        )
+        await self._start(project, repairable.root_id, repair, OBSERVER)
 
     async def start_approved(self, project: str, stack_id: UUID, approved: ApprovedRepair) -> None:
         """As `start`, for the drift whose repair answers to drift hooks have approved."""
-        repair = RepairUpdate(approved.names, None, approved.resources)
+        repair = RepairUpdate(approved.names, approved.resources, hooks=approved.hooks)
         await self._start(project, stack_id, repair, approved.by)
 
     async def _start(
@@ -132,7 +152,7 @@ class Repairs:
                 await self._quotas(project).check(conn, project, REPAIRS, more=1)
 
     async def _record_unrepaired(
-        self, stack_id: UUID, reason: str, resources: Sequence[UUID] | None
+        self, stack_id: UUID, reason: str, resources: Sequence[UUID]
     ) -> None:
         async with self._database.transaction("unrepaired") as conn:
             stacks = await drift_rows.read_tree(conn, stack_id)

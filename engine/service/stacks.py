@@ -302,9 +302,10 @@ class Stacks:
         """Select the drift that the converge repairs, and begin its round. automatic: no user asks
         for it. Raises RepairNotNeeded, if it is automatic and there is no drift any more."""
         selected = await self._traversals.planner.select_defined(request, blueprint, locked.project)
-        names = repair.names if repair else selected
-        resources = repair.resources if repair else None
-        repaired = await repair_drift(conn, locked.id, names, resources)
+        if repair is None:
+            repaired = await repair_drift(conn, locked.id, selected)
+        else:
+            repaired = await repair.mark(conn, locked.id)
         if automatic and not repaired:
             raise RepairNotNeeded
         number, keyring = locked.traversal + 1, self._traversals.keyring

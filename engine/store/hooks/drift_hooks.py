@@ -4,7 +4,7 @@ A caller that writes has locked the stacks.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,13 +13,24 @@ from engine.hooks.drift_digests import digests_differ_in_sql
 from engine.hooks.drift_hooks import AskedDrift, Drift
 from engine.principal import Principal
 from engine.store.connection import Connection
+from engine.store.observer.drift_rows import mark_statement
 from engine.store.observer.external_resources import IS_EXTERNAL, external_names
+from engine.store.observer.found_drift import FoundDrift, split_found
 from engine.store.observer.observations import DRIFT_DIGEST
-from engine.words import Decision, HookState, Json, ObservedState
+from engine.words import Decision, HookState, Json, ObservedState, ResourceAction
 
 #: Whether an observation `b` of a state that differs says what a drift hook `d` asks about.
 IS_ASKED = f"""((b.state, b.differences) = (d.state, d.differences)
         and not {digests_differ_in_sql(DRIFT_DIGEST, "d.drift_digest")})"""
+#: Whether an answer to a drift hook `d` has approved the repair of what an observation `b` says.
+IS_APPROVED = f"""(d.decision = 'continue' and d.recorded_at = b.recorded_at
+                      and {IS_ASKED})"""
+#: As MARK_REPORTED, for the repair that answers have approved. $6: their hooks.
+MARK_APPROVED = mark_statement(
+    f"""exists (select from drift_hook d
+                    where d.stack_id = b.stack_id and d.resource_id = b.resource_id
+                      and d.hook_id = any ($6::uuid[]) and {IS_APPROVED} offset 0)"""
+)
 #: The resources of stacks with drift that lasts, or about which a hook was opened. $1, $2, $3:
 #: stacks, how long drift must last, and whether a policy holds it; others have no such drift.
 #: current: the observation is of the recorded state. lasting: null: no observation differs.
@@ -139,25 +150,34 @@ update drift_hook d
  where d.stack_id = a.stack_id and d.hook_id = a.hook_id
    and d.stack_id = any (array(select (x ->> 'stack_id')::uuid from jsonb_array_elements($1) x))
 """
-#: Drift whose repair was approved, by root stack. $1: root stacks. $2: observed states. names: of
-#: resources of the root stack, which may own the nested stack of a resource with drift.
+#: Drift whose repair was approved, by root stack. $1: root stacks. $2: observed states. $3, $4, $5:
+#: stacks and IDs of the resources in which an observation has found drift now, and when that began:
+#: after the answer. name: of a resource of the root stack, which may own the nested stack of the
+#: resource.
 READ_APPROVED = f"""
-with approved as materialized (
-    select t.root_id, coalesce(t.top, r.name) as top, r.stack_id, r.name, d.resource_id,
+with found as materialized (
+    select * from unnest($3::uuid[], $4::uuid[], $5::timestamptz[]) f (stack_id, resource_id, at)
+), approved as materialized (
+    select t.root_id, coalesce(t.top, r.name) as top, r.stack_id, r.name, d.resource_id, d.hook_id,
            d.decided_by, d.decided_by_id,
            coalesce(b.reported ? 'unrepaired', false) as is_unrepaired
       from stacks_of_roots($1) t
+      join found f on f.stack_id = t.id
      cross join lateral (select * from drift_hook
-                          where stack_id = t.id and decision = 'continue' offset 0) d
+                          where stack_id = f.stack_id and resource_id = f.resource_id
+                            and decision = 'continue' offset 0) d
      cross join lateral (select * from observation
-                          where stack_id = t.id and resource_id = d.resource_id
+                          where stack_id = f.stack_id and resource_id = f.resource_id
                             and resolved_at is null and state = any ($2) offset 0) b
      cross join lateral (select stack_id, name from resource
                           where stack_id = t.id and id = d.resource_id
                             and updated_at = b.recorded_at and replaced_by is null offset 0) r
-     where {IS_ASKED} and b.recorded_at = d.recorded_at
+     where {IS_APPROVED}
+       and f.at >= coalesce((select decided_at from hook
+                              where stack_id = d.stack_id and id = d.hook_id), '-infinity')
 ), {external_names("select stack_id from approved")}
-select root_id, top as name, resource_id, decided_by, decided_by_id, is_external as external
+select root_id, top as name, resource_id, hook_id, decided_by, decided_by_id,
+       is_external as external
   from (select r.*, {IS_EXTERNAL} as is_external from approved r) r
  where not (is_external and is_unrepaired)
  order by root_id, top, resource_id
@@ -188,14 +208,15 @@ class DriftHookRow:
 @dataclass(slots=True)
 class ApprovedRepair:
     """Drift of a root stack and its nested stacks whose repair was approved. names: of resources of
-    the root stack, which may own nested stacks. resources: with drift, in all the stacks. by: the
-    principal who approved the first one. has_external: there is also drift of a resource that a
-    stack does not own, and it is not recorded yet that it is not repaired."""
+    the root stack, which may own nested stacks. resources: with drift, in all the stacks. hooks:
+    with the answers. by: the principal who approved the first one. external: resources with drift
+    that a stack does not own, if it is not recorded yet that they are not repaired."""
 
-    names: list[str]
-    resources: list[UUID]
     by: Principal
-    has_external: bool = False
+    names: list[str] = field(default_factory=list)
+    resources: list[UUID] = field(default_factory=list)
+    hooks: list[UUID] = field(default_factory=list)
+    external: list[UUID] = field(default_factory=list)
 
 
 async def read_drift_hooks(
@@ -283,18 +304,41 @@ async def record_drift_answers(conn: Connection, answers: Sequence[Json]) -> Non
     await conn.execute(RECORD_ANSWERS, list(answers))
 
 
+async def mark_approved(
+    conn: Connection,
+    stack_id: UUID,
+    repaired_as: Mapping[ObservedState, ResourceAction],
+    resources: Sequence[UUID],
+    hooks: Sequence[UUID],
+) -> int:
+    """As `mark_reported`, those whose drift is as it was when an answer to one of these hooks has
+    approved its repair."""
+    states, actions = list(repaired_as), list(repaired_as.values())
+    marked: int = await conn.fetchval(
+        MARK_APPROVED, stack_id, states, actions, None, resources, hooks
+    )
+    return marked
+
+
 async def read_approved_repairs(
-    conn: Connection, root_ids: Sequence[UUID], states: Sequence[ObservedState]
+    conn: Connection,
+    root_ids: Sequence[UUID],
+    states: Sequence[ObservedState],
+    found: Sequence[FoundDrift],
 ) -> dict[UUID, ApprovedRepair]:
-    """The repairs that answers have approved, of drift in these states that is as it was then."""
-    found: dict[UUID, ApprovedRepair] = {}
-    for row in await conn.fetch(READ_APPROVED, list(root_ids), list(states)):
+    """The repairs that answers have approved, of drift in these states that is as it was then, by
+    root stack. found: by observations that have ended now; those that began before an answer do not
+    count."""
+    approved: dict[UUID, ApprovedRepair] = {}
+    rows = await conn.fetch(READ_APPROVED, list(root_ids), list(states), *split_found(found))
+    for row in rows:
         by = Principal(row["decided_by_id"], row["decided_by"])
-        one = found.setdefault(row["root_id"], ApprovedRepair([], [], by))
+        one = approved.setdefault(row["root_id"], ApprovedRepair(by))
         if row["external"]:
-            one.has_external = True
+            one.external.append(row["resource_id"])
             continue
         one.resources.append(row["resource_id"])
+        one.hooks.append(row["hook_id"])
         if row["name"] not in one.names:
             one.names.append(row["name"])
-    return found
+    return approved

@@ -1,7 +1,7 @@
 """Drift of stacks: reads and reports it, and marks resources for repair."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from engine.plan.drift import DriftMarks, last_look
 from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.observer.external_resources import IS_EXTERNAL, external_names
+from engine.store.observer.found_drift import FoundDrift, split_found
 from engine.store.observer.observations import (
     DRIFT_DIGEST,
     IS_DRIFT,
@@ -50,10 +51,12 @@ select t.id as stack_id, t.name as stack_name, t.path, c.id as resource_id, c.na
                         and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) c
  order by t.path, c.name
 """  # noqa: S608 - of constants
+#: The place of the condition in `_drifted`.
+_CONDITION = "/* condition */"
 #: $2, $3: observed states, and the action that a resource in this state gets. $4: names of
 #: resources of the stack, which may own nested stacks; $5: resources with drift; null: all.
-#: `owner`: the resources that own the stacks of drifted ones. Resources that the stack does not own
-#: (external_id, data) are left out.
+#: `_CONDITION`: of an observation `b`. `owner`: the resources that own the stacks of drifted ones.
+#: Resources that the stack does not own (external_id, data) are left out.
 _drifted = f"""
 with recursive tree (id, parent_id, parent_resource) as (
     select id, null::uuid, null::uuid from stack where id = $1
@@ -75,6 +78,7 @@ with recursive tree (id, parent_id, parent_resource) as (
                             and q.updated_at = b.recorded_at and q.replaced_by is null offset 0) r
      where (t.parent_id is not null or $4::text[] is null or r.name = any ($4))
        and ($5::uuid[] is null or r.id = any ($5))
+       {_CONDITION}
 ), {external_names("select stack_id from differing")}, drifted as (
     select * from differing r where not {IS_EXTERNAL}
 ), owner (stack_id, id) as (
@@ -85,7 +89,7 @@ with recursive tree (id, parent_id, parent_resource) as (
       from owner o join tree t on t.id = o.stack_id and t.parent_id is not null
 )"""  # noqa: S608 - of constants
 #: `owner` loses its digest, so that the update continues into the nested stacks.
-MARK_DRIFTED = f"""{_drifted}, marked as (
+_mark_drifted = f"""{_drifted}, marked as (
     update resource r
        set action = d.action, status = 'FAILED', tainted = true,
            reason = concat_ws(': ', 'drift: ' || d.state, nullif(d.reason, '')),
@@ -101,8 +105,16 @@ MARK_DRIFTED = f"""{_drifted}, marked as (
 )
 select count(*) from marked
 """  # noqa: S608 - of constants
+
+
+def mark_statement(condition: str) -> str:
+    """MARK_DRIFTED for those resources only whose observation `b` has a condition."""
+    return _mark_drifted.replace(_CONDITION, f"and {condition}")
+
+
+MARK_DRIFTED = _mark_drifted.replace(_CONDITION, "")
 #: What MARK_DRIFTED writes. Locks nothing.
-READ_MARKS = f"""{_drifted}
+READ_MARKS = f"""{_drifted.replace(_CONDITION, "")}
 select stack_id, id, name, action from drifted
 union all
 select stack_id, id, null, null from owner
@@ -112,6 +124,17 @@ _IS_UNREPORTED = f"""(b.reported is null
                      or (b.reported ->> 'state', b.reported -> 'differences')
                         is distinct from (b.state, b.differences)
                      or {digests_differ_in_sql(REPORTED_DIGEST, DRIFT_DIGEST)})"""
+
+
+def _is_reported(lasting: str) -> str:
+    """Whether an observation `b` has drift that an event has reported, and that has lasted for a
+    time."""
+    return f"""(b.reported is not null and not {_IS_UNREPORTED}
+       and b.since <= clock_timestamp() - {lasting}::interval)"""
+
+
+#: For the repair of a policy. $6: how long drift must last.
+MARK_REPORTED = mark_statement(_is_reported("$6"))
 #: Stacks with drift or its end to report. $1, $2: stacks, and how long drift must last.
 UNREPORTED = f"""
 select w.stack_id
@@ -170,26 +193,32 @@ select record_events(array_agg(
            )::event_draft order by moment desc, name))
   from draft having count(*) > 0
 """  # noqa: S608 - of constants
-#: Reported drift that `converge` repairs. $1: root stacks. $2: observed states. names: of resources
-#: of the root stack, which may own the nested stack of a resource with drift. has_external: there
-#: is drift of a resource that the stack does not own, and no event says that it is not repaired.
+#: Reported drift that `converge` repairs. $1, $2: root stacks, and how long drift must last. $3:
+#: observed states. $4, $5: stacks and IDs of the resources in which an observation has found drift
+#: now. name: of a resource of the root stack, which may own the nested stack of the resource.
+#: external: the stack does not own the resource, and no event says that it is not repaired.
 REPAIRABLE = f"""
-with differing as materialized (
-    select t.root_id, t.top, r.stack_id, r.name, b.reported
-      from stacks_of_roots($1) t
-     cross join lateral (select * from observation
-                          where stack_id = t.id and reported is not null and resolved_at is null
-                            and state = any ($2) offset 0) b
-     cross join lateral (select stack_id, name from resource r
+with found as materialized (
+    select * from unnest($4::uuid[], $5::uuid[]) f (stack_id, resource_id)
+), differing as materialized (
+    select t.root_id, t.top, r.stack_id, r.id, r.name, b.reported
+      from (select t.*, w.lasting from stacks_of_roots($1) t
+              join unnest($1::uuid[], $2::interval[]) w (root_id, lasting)
+                on w.root_id = t.root_id) t
+      join found f on f.stack_id = t.id
+     cross join lateral (select * from observation b
+                          where b.stack_id = f.stack_id and b.resource_id = f.resource_id
+                            and b.resolved_at is null and b.state = any ($3)
+                            and {_is_reported("t.lasting")} offset 0) b
+     cross join lateral (select stack_id, id, name from resource r
                           where r.stack_id = t.id and r.id = b.resource_id
                             and r.updated_at = b.recorded_at and r.replaced_by is null offset 0) r
 ), {external_names("select stack_id from differing")}
-select root_id,
-       coalesce(array_agg(distinct coalesce(top, name)) filter (where not is_external), '{{}}')
-           as names,
-       bool_or(is_external and not reported ? 'unrepaired') as has_external
+select root_id, coalesce(top, name) as name, id as resource_id, is_external as external,
+       clock_timestamp() as now
   from (select r.*, {IS_EXTERNAL} as is_external from differing r) r
- group by root_id
+ where not (is_external and reported ? 'unrepaired')
+ order by root_id, name, id
 """  # noqa: S608 - of constants
 #: Updates that the observer started within a day. $2: its principal.
 COUNT_REPAIRS = """
@@ -260,15 +289,17 @@ class DriftedResource:
     paused_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RepairableStack:
-    """A root stack with drift to repair. names: of its resources, which may own the nested stack of
-    a resource with drift. has_external: there is drift of a resource that the stack does not own,
-    and no event says yet that it is not repaired."""
+    """A root stack with drift to repair. now: the database's time. names: of its resources, which
+    may own the nested stack of a resource with drift. resources: with drift, in all the stacks.
+    external: those that a stack does not own, if no event says yet that they are not repaired."""
 
     root_id: UUID
-    names: list[str]
-    has_external: bool
+    now: datetime
+    names: list[str] = field(default_factory=list)
+    resources: list[UUID] = field(default_factory=list)
+    external: list[UUID] = field(default_factory=list)
 
 
 async def mark_drifted(
@@ -276,16 +307,31 @@ async def mark_drifted(
     stack_id: UUID,
     repaired_as: Mapping[ObservedState, ResourceAction],
     names: Sequence[str] | None = None,
-    resources: Sequence[UUID] | None = None,
 ) -> int:
     """Mark the drifted resources of a stack and its nested stacks as failed, so that the next
     update repairs them; return their number. The caller has locked these stacks.
 
     repaired_as: the action that a resource gets, by observed state. names: only these resources of
-    the stack and those in their nested stacks; None: all. resources: only these; None: all.
+    the stack and those in their nested stacks; None: all.
     """
     states, actions = list(repaired_as), list(repaired_as.values())
-    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names, resources)
+    marked: int = await conn.fetchval(MARK_DRIFTED, stack_id, states, actions, names, None)
+    return marked
+
+
+async def mark_reported(
+    conn: Connection,
+    stack_id: UUID,
+    repaired_as: Mapping[ObservedState, ResourceAction],
+    resources: Sequence[UUID],
+    tolerate: timedelta,
+) -> int:
+    """As `mark_drifted`, those of these resources whose drift has been reported as it is now.
+    tolerate: how long drift must last."""
+    states, actions = list(repaired_as), list(repaired_as.values())
+    marked: int = await conn.fetchval(
+        MARK_REPORTED, stack_id, states, actions, None, resources, tolerate
+    )
     return marked
 
 
@@ -333,10 +379,25 @@ async def report(conn: Connection, stack_id: UUID, tolerate: timedelta) -> None:
 
 
 async def read_repairable(
-    conn: Connection, root_ids: Sequence[UUID], states: Sequence[ObservedState]
+    conn: Connection,
+    tolerated: Mapping[UUID, timedelta],
+    states: Sequence[ObservedState],
+    found: Sequence[FoundDrift],
 ) -> list[RepairableStack]:
-    """Root stacks with reported drift in these states, also of their nested stacks."""
-    return [RepairableStack(**row) for row in await conn.fetch(REPAIRABLE, root_ids, states)]
+    """Root stacks with reported drift in these states, also of their nested stacks. tolerated: how
+    long drift must last, by root stack. found: by observations that have ended now."""
+    stacks, ids, _ = split_found(found)
+    rows = await conn.fetch(REPAIRABLE, [*tolerated], [*tolerated.values()], states, stacks, ids)
+    repairable: dict[UUID, RepairableStack] = {}
+    for row in rows:
+        one = repairable.setdefault(row["root_id"], RepairableStack(row["root_id"], row["now"]))
+        if row["external"]:
+            one.external.append(row["resource_id"])
+            continue
+        one.resources.append(row["resource_id"])
+        if row["name"] not in one.names:
+            one.names.append(row["name"])
+    return list(repairable.values())
 
 
 async def count_repairs(conn: Connection, stack_id: UUID, by: Principal) -> int:

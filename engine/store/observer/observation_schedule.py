@@ -228,12 +228,12 @@ select c.stack_id, c.claim, c.claimed_at, c.project, c.requested, c.reported, c.
   left join template v on v.stack_id = o.id and v.version = o.version
  order by c.stack_id
 """
-#: $1, $2: stacks and their claims. $3: the lease. Returns those whose claim holds.
+#: $1, $2: stacks and their claims. $3: the lease. Returns those whose claim holds, and the time.
 RENEW = """
 update observation_schedule q set next_at = clock_timestamp() + $3
   from unnest($1::uuid[], $2::integer[]) c (stack_id, claim)
  where q.stack_id = c.stack_id and q.claim = c.claim and q.claimed_at is not null
-returning q.stack_id
+returning q.stack_id, clock_timestamp() as now
 """
 #: As `RENEW`, without the rows that a transaction has locked: it renews or ends their claims.
 RENEW_UNLOCKED = """
@@ -564,10 +564,12 @@ def _claimed_stack(by_template: Json, by_environment: Json, **columns: Any) -> C
     return ClaimedStack(**columns, section=merge_sections(by_template, by_environment))
 
 
-async def renew(conn: Connection, claimed: Sequence[ClaimedStack], lease: timedelta) -> set[UUID]:
-    """Return the stacks whose claim still holds."""
+async def renew(
+    conn: Connection, claimed: Sequence[ClaimedStack], lease: timedelta
+) -> dict[UUID, datetime]:
+    """Return the stacks whose claim still holds, with the database's time."""
     rows = await conn.fetch(RENEW, *_claims(claimed), lease)
-    return {row["stack_id"] for row in rows}
+    return {row["stack_id"]: row["now"] for row in rows}
 
 
 async def renew_unlocked(

@@ -352,13 +352,17 @@ class BatchObserver:
             if written := [one for one in observed.resources if one.stack_id in held]:
                 result = await observations.write(conn, written)
                 drift = result.found
+                for row in written:
+                    batch.stacks[row.stack_id].record(row.id, row.state)
                 for stack_id, resource_id in result.changed:
                     batch.stacks[stack_id].changed.add(resource_id)
             left = [one for one in ended if one.stack.stack_id in held]
             again = [(one.stack.stack_id, one.observed_again) for one in left if one.observed_again]
             if again:
                 await observation_schedule.report_resources(conn, again)
-            if finished := [one.finish() for one in left if not one.deferred]:
+            if finished := [
+                one.finish(held[one.stack.stack_id]) for one in left if not one.deferred
+            ]:
                 await observation_schedule.finish(conn, finished)
             if deferred := [one.finish_deferred() for one in left if one.deferred]:
                 await observation_schedule.defer(conn, deferred)
@@ -372,7 +376,7 @@ class BatchObserver:
         over = {one.stack.stack_id for one in ended}
         for stack_id in [one for one in batch.stacks if one in over or one not in held]:
             batch.remove(stack_id)
-        await self._reactions.react(ended)
+        await self._reactions.react(left)
 
     async def _observe_lists(self, batch: ObservedBatch) -> None:
         """Observe the resources that were left. A list with those of one page is read by a call of

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from engine.plan.convergence import ConvergencePolicy, ignores
+from engine.plan.drift import REPAIRED_AS
 from engine.plan.observation_risk import Risk, next_interval
 from engine.store.observer import observation_schedule
 from engine.store.observer.observation_schedule import (
@@ -29,7 +30,8 @@ class StackObservation:
     so far. retry: until the next attempt, if an endpoint has failed. deferred: resources that the
     budget of requests leaves out; budget: until there is more; shortage: why. polled: a provider
     was asked. nested: observable resources that own nested stacks, for which none is. changed:
-    resources that have changed since they were read, so that nothing is known.
+    resources that have changed since they were read, so that nothing is known. differing: those
+    that this observation has found in a state that repairs change.
     """
 
     stack: ClaimedStack
@@ -45,6 +47,7 @@ class StackObservation:
     shortage: str = ""
     polled: bool = False
     changed: set[UUID] = field(default_factory=set)
+    differing: set[UUID] = field(default_factory=set)
 
     @property
     def is_due(self) -> bool:
@@ -72,12 +75,20 @@ class StackObservation:
         left = sorted(one for one in self.stack.resources or () if one > self.after)
         return [(self.stack.stack_id, one) for one in left]
 
-    def finish(self) -> FinishedObservation:
+    def record(self, resource_id: UUID, state: str | None) -> None:
+        """What was written of a resource. state: None: as recorded."""
+        if state in REPAIRED_AS:
+            self.differing.add(resource_id)
+        else:
+            self.differing.discard(resource_id)
+
+    def finish(self, now: datetime) -> FinishedObservation:
+        """now: the database's time."""
         every = self.policy.every if self.policy else None
         every = every and next_interval(every, self._risk, self.chance)
         if every is not None and self.retry is not None:
             every = min(every, self.retry)
-        opens = self.policy.repairs_in(self.stack.claimed_at) if self.policy else None
+        opens = self.policy.repairs_in(now) if self.policy else None
         if every is not None and opens:
             # Repairs start after an observation.
             every = min(every, opens + WINDOW_DELAY * self.chance)

@@ -72,10 +72,15 @@ ARGUMENTS: Mapping[str, Mapping[int, str]] = {
     "engine.store.hooks.locked_hooks.DECIDE_HOOKS": {1: "'[]'::jsonb"},
     "engine.store.hooks.watched_hooks.REPLACE": {1: _REPLACED},
     "engine.store.hooks.drift_hooks.READ_APPROVED": _MISSING,
+    "engine.store.hooks.drift_hooks.MARK_APPROVED": _DRIFTED,
     "engine.store.observer.drift_rows.MARK_DRIFTED": _DRIFTED,
+    "engine.store.observer.drift_rows.MARK_REPORTED": {**_DRIFTED, 6: "interval '0'"},
     "engine.store.observer.drift_rows.READ_MARKS": _DRIFTED,
     "engine.store.observer.drift_rows.RECORD_UNREPAIRED": {3: "false", 4: "null::uuid[]"},
-    "engine.store.observer.drift_rows.REPAIRABLE": _MISSING,
+    "engine.store.observer.drift_rows.REPAIRABLE": {
+        2: "array[interval '0']",
+        3: "array['missing']",
+    },
     "engine.store.traversals.advance.ADVANCE": {4: "'[]'::jsonb"},
 }
 #: The sample arguments name rows that exist.
@@ -127,6 +132,7 @@ OF_A_STACK: Mapping[str, str] = {
     "engine.store.hooks.adoptions.WRITE": _FILTER,
     "engine.store.hooks.breakpoints.DELETE": _FILTER,
     "engine.store.hooks.drift_hooks.CLOSE": "drift of a stack, all of it or by resource",
+    "engine.store.hooks.drift_hooks.MARK_APPROVED": _TREE,
     "engine.store.hooks.drift_hooks.READ": "drift of a stack with its hooks",
     "engine.store.hooks.drift_hooks.READ_APPROVED": _TREE,
     "engine.store.hooks.drift_hooks.RECORD_ANSWERS": "drift of a stack by its hook",
@@ -138,6 +144,7 @@ OF_A_STACK: Mapping[str, str] = {
     "engine.store.hooks.watched_hooks.RECORD_DIGESTS": _FILTER,
     "engine.store.observer.completions.COMPLETE": _FILTER,
     "engine.store.observer.drift_rows.MARK_DRIFTED": _TREE,
+    "engine.store.observer.drift_rows.MARK_REPORTED": _TREE,
     "engine.store.observer.drift_rows.READ_DRIFT": _TREE,
     "engine.store.observer.drift_rows.READ_MARKS": _TREE,
     "engine.store.observer.drift_rows.RECORD_UNREPAIRED": _FILTER,

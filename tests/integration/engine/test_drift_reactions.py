@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
+from engine.plan.convergence import ConvergencePolicy
+from engine.store.observer.drift_rows import RepairableStack
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
@@ -342,7 +344,9 @@ async def test_a_repair_waits_for_no_change_and_supersedes_none(run: Program, wo
 async def test_a_repair_of_drift_that_is_gone_is_not_started(run: Program, world: World) -> None:
     await created(run, {"a": simple()}, REPAIR)
     stack_id = UUID(str((await run.stack("s"))["id"]))
-    await run.engine.repairs.start(run.project, stack_id, ["a"], 5)
+    resource_id = await run.database.pool.fetchval("select id from resource")
+    gone = RepairableStack(stack_id, datetime.now(UTC), ["a"], [resource_id])
+    await run.engine.repairs.start(run.project, gone, ConvergencePolicy())
     assert len(await traversals(run)) == 1
     await run.act("s", "suspend")
     assert await run.until_ended("s") == "SUSPEND_COMPLETE"
@@ -361,11 +365,11 @@ async def test_an_error_of_one_repair_leaves_the_others(
     wrong: list[UUID] = []
     start = run.engine.repairs.start
 
-    async def failing(project: str, stack_id: UUID, names: list[str], limit: int) -> None:
-        if not wrong or stack_id in wrong:
-            wrong.append(stack_id)
+    async def failing(project: str, one: RepairableStack, policy: ConvergencePolicy) -> None:
+        if not wrong or one.root_id in wrong:
+            wrong.append(one.root_id)
             raise ValueError("a bug")
-        await start(project, stack_id, names, limit)
+        await start(project, one, policy)
 
     monkeypatch.setattr(run.engine.repairs, "start", failing)
     await observe(run)

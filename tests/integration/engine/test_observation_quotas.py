@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime, time
 from typing import Any
-from uuid import UUID
 
 import pytest
 
+from engine.plan.convergence import ConvergencePolicy
+from engine.store.observer.drift_rows import RepairableStack
 from engine.types.observation import Observation
 from engine.types.registry import TypeRegistry
 from engine.work.observer.observer import Observer
@@ -150,10 +151,14 @@ async def test_the_quota_of_repairs_holds_for_concurrent_ones(run: Program, worl
         await run.database.pool.execute(
             "update observation_schedule set next_at = now() where stack_id = $1", stack_id
         )
-    await Observer(run.database, TypeRegistry([Thing(world)])).observe_due()
-    await asyncio.gather(
-        *(run.engine.repairs.start("small", one, ["a"], 5) for one in map(UUID, stacks))
-    )
+    found: list[tuple[RepairableStack, ConvergencePolicy]] = []
+
+    async def keep(project: str, one: RepairableStack, policy: ConvergencePolicy) -> None:
+        found.append((one, policy))
+
+    await Observer(run.database, TypeRegistry([Thing(world)]), repair=keep).observe_due()
+    assert {str(one.root_id) for one, _ in found} == {*stacks}
+    await asyncio.gather(*(run.engine.repairs.start("small", *one) for one in found))
     assert (await used(small))["repairs_per_day"] == (1, 1)
 
 

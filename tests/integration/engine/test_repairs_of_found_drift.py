@@ -1,0 +1,374 @@
+"""Repairs act on what an observation has found now, and not on drift that was known before: it may
+have ended since."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.plan.convergence import ConvergencePolicy
+from engine.store.hooks.drift_hooks import ApprovedRepair
+from engine.store.observer.drift_rows import RepairableStack
+from engine.types.contract import Failed
+from engine.types.observation import Observation
+from engine.weekly_window import DAYS
+from engine.words import ObservedState
+from engine.work.observer.observer import Observer
+from tests.integration.engine.test_drift_hooks import (
+    HOLD,
+    changed,
+    created,
+    hooks,
+    observe,
+    observer_of,
+    traversals,
+)
+from tests.support.changes import put, thing
+from tests.support.paused_observers import paused_observer
+from tests.support.program import Json, Program
+from tests.support.scripted_type import World
+
+#: Closed when tests run.
+CLOSED: Json = {
+    "days": [DAYS[(datetime.now(UTC) + timedelta(days=3)).weekday()]],
+    "from": "00:00",
+    "to": "24:00",
+}
+REPAIR: Json = {"observe": {"every": "1d"}, "on_drift": "repair"}
+MISSING = Observation(ObservedState.MISSING)
+#: The operations on a resource whose repair has replaced it.
+REPLACED = ["create", "create", "delete"]
+
+
+def nested(*names: str) -> str:
+    resources = "".join(f"  {name}: {{type: Test::Thing}}\n" for name in names)
+    return f"heat_template_version: 2018-08-31\nresources:\n{resources}"
+
+
+FILES = {"a.yaml": nested("a1"), "b.yaml": nested("b1"), "pair.yaml": nested("a1", "b1")}
+TWO: Json = {"A": {"type": "a.yaml"}, "B": {"type": "b.yaml"}}
+#: The policy of the newest version of a stack, as if its window had opened, or the stack had been
+#: updated.
+CHANGE_POLICY = """
+update template t set environment = jsonb_set(environment, '{convergence}', $2)
+  from stack s where s.project = $1 and s.name = 's' and t.stack_id = s.id
+"""
+#: Makes all stacks of the tree due, or only the root.
+MAKE_DUE = """
+update observation_schedule q
+   set next_at = now() + case when $2 or s.root_id is null then '-1s' else '1h' end::interval,
+       early_at = null
+  from stack s where s.project = $1 and s.id = q.stack_id
+"""
+#: A process that has lost its claims: another one has claimed the stacks since.
+CLAIM_AGAIN = """
+update observation_schedule
+   set claim = claim + 1, claimed_at = now(), next_at = now() + interval '30s' where project = $1
+"""
+
+
+@pytest.fixture(scope="module")
+def things_settings(paused_observers: None) -> Mapping[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def run(things_in_own_project: Program) -> Program:
+    return things_in_own_project
+
+
+async def change_policy(run: Program, policy: Json) -> None:
+    await run.database.pool.execute(CHANGE_POLICY, run.project, policy)
+
+
+async def make_due(run: Program, *, nested: bool = True) -> None:
+    await run.database.pool.execute(MAKE_DUE, run.project, nested)
+
+
+async def age_drift(run: Program) -> None:
+    await run.database.pool.execute("update observation set since = since - interval '20 min'")
+
+
+async def report(run: Program, name: str) -> None:
+    """Report a change of a resource, and observe it."""
+    physical_id = (await run.resources("s"))[name]["physical_resource_id"]
+    body = {"observations": [{"physical_resource_id": physical_id}]}
+    assert (await run.call("POST", "/observations", body))[0] == 202
+    await observer_of(run).observe_due()
+
+
+async def answer(run: Program, *names: str) -> None:
+    """Approve the repair of resources, also of nested stacks."""
+    _, found = await run.call("GET", "/hooks?state=waiting&point=drift")
+    by_name = {one["resource_name"]: one for one in found["hooks"]}
+    for name in names:
+        assert (await run.signal(by_name[name], "repair", user="ada"))[0] == 200
+
+
+def operations(run: Program, world: World, *names: str) -> dict[str, list[str]]:
+    return {name: world.operations(name) for name in names}
+
+
+async def until_repaired(run: Program, repairs: int) -> None:
+    """The number of repairs, after the last one has ended."""
+    assert (await run.until_ended("s")).endswith("_COMPLETE")
+    by = [one["requested_by"] for one in await traversals(run)]
+    assert sum(one in ("observer", "ada") for one in by) == repairs, by
+
+
+def before_write(observer: Observer, then: Callable[[], Awaitable[None]]) -> Observer:
+    """then: happens after the provider has answered, before anything is written."""
+    calls = observer._batches._calls
+    call = calls.call
+
+    async def patched(*args: Any, **more: Any) -> Any:
+        answers = await call(*args, **more)
+        await then()
+        return answers
+
+    calls.call = patched  # type: ignore[method-assign]
+    return observer
+
+
+async def test_a_report_repairs_nothing_but_the_reported_resource(
+    run: Program, world: World
+) -> None:
+    """The drift of `a` was known before the window opened, and has ended since."""
+    await created(run, {"a": thing(), "b": thing()}, REPAIR | {"window": CLOSED})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await change_policy(run, REPAIR)
+    world.observed.clear()
+    await report(run, "b")
+    await until_repaired(run, 0)
+    # What the observation has found is repaired.
+    world.observed["b"] = changed(8)
+    await report(run, "b")
+    await until_repaired(run, 1)
+    assert operations(run, world, "a", "b") == {"a": ["create"], "b": REPLACED}
+
+
+async def test_members_that_were_repaired_by_hand_are_left_alone_when_the_window_opens(
+    run: Program, world: World
+) -> None:
+    """Their nested stacks are observed in two batches."""
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 60, "resource_def": {"type": "a.yaml"}},
+    }
+    await created(run, {"g": group}, REPAIR | {"window": CLOSED}, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await observe(run)
+    world.observed.clear()
+    await change_policy(run, REPAIR)
+    await observe(run)
+    await until_repaired(run, 0)
+    assert world.operations("a1") == ["create"] * 60
+
+
+async def test_only_the_observed_stack_of_a_tree_is_repaired(run: Program, world: World) -> None:
+    resources = TWO | {"x": thing()}
+    await created(run, resources, REPAIR | {"window": CLOSED}, files=FILES)
+    await observe(run)
+    world.observed = {"a1": changed(7), "b1": changed(7)}
+    await observe(run)
+    await change_policy(run, REPAIR)
+    world.observed = {"x": changed(7)}
+    await make_due(run, nested=False)
+    await observer_of(run).observe_due()
+    await until_repaired(run, 1)
+    assert operations(run, world, "a1", "b1", "x") == {
+        "a1": ["create"],
+        "b1": ["create"],
+        "x": REPLACED,
+    }
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "other"])
+async def test_an_approval_holds_for_the_drift_that_was_shown(
+    run: Program, world: World, ended: bool
+) -> None:
+    """Each nested stack is observed once more, in a batch of its own."""
+    await created(run, TWO, files=FILES)
+    await observe(run)
+    world.observed = {"a1": changed(7), "b1": changed(8)}
+    await observe(run)
+    await answer(run, "a1", "b1")
+    world.observed = {} if ended else {"a1": changed(99), "b1": changed(99)}
+    await observer_of(run).observe_due()
+    await until_repaired(run, 0)
+    assert operations(run, world, "a1", "b1") == {"a1": ["create"], "b1": ["create"]}
+
+
+async def test_an_approval_that_waits_needs_another_observation_of_its_resource(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(), "b": thing(), "c": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    world.script("update", "c", Failed("no"))
+    resources = {"a": thing(), "b": thing(), "c": thing(2)}
+    await put(run, "s", resources, environment={"convergence": HOLD})
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    await answer(run, "a")
+    await observer_of(run).observe_due()
+    await put(run, "s", resources, environment={"convergence": HOLD})
+    await until_repaired(run, 0)
+    await report(run, "b")
+    await until_repaired(run, 0)
+    await report(run, "a")
+    await until_repaired(run, 1)
+    assert operations(run, world, "a", "b") == {"a": REPLACED, "b": ["create"]}
+
+
+async def test_an_observation_that_began_before_the_answer_does_not_start_the_repair(
+    run: Program, world: World
+) -> None:
+    """The answer requests another one, which finds that the drift has ended."""
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+
+    async def answered() -> None:
+        if world.observed:
+            world.observed.clear()
+            await answer(run, "a")
+
+    await make_due(run)
+    await before_write(observer_of(run), answered).observe_due()
+    await until_repaired(run, 0)
+    assert world.operations("a") == ["create"]
+    assert await hooks(run) == []
+
+
+async def test_drift_of_a_nested_stack_is_repaired_after_it_has_lasted(
+    run: Program, world: World
+) -> None:
+    """Not together with a sibling whose drift has lasted."""
+    policy = REPAIR | {"tolerate": "15m"}
+    await created(run, {"P": {"type": "pair.yaml"}}, policy, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await observe(run)
+    await age_drift(run)
+    world.observed["b1"] = changed(8)
+    await observe(run)
+    await until_repaired(run, 1)
+    assert operations(run, world, "a1", "b1") == {"a1": REPLACED, "b1": ["create"]}
+    del world.observed["a1"]
+    await age_drift(run)
+    await observe(run)
+    await until_repaired(run, 2)
+    assert operations(run, world, "a1", "b1")["b1"] == REPLACED
+
+
+async def test_drift_in_another_state_must_last_anew(run: Program, world: World) -> None:
+    """Its last event says something else."""
+    await created(run, {"a": thing()}, REPAIR | {"tolerate": "15m", "window": CLOSED})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await age_drift(run)
+    await observe(run)
+    await change_policy(run, REPAIR | {"tolerate": "15m"})
+    world.observed["a"] = MISSING
+    await observe(run)
+    await until_repaired(run, 0)
+    await age_drift(run)
+    await observe(run)
+    await until_repaired(run, 1)
+
+
+async def test_a_longer_time_holds_for_drift_that_was_reported_before(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing()}, REPAIR | {"on_drift": "notify"})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await change_policy(run, REPAIR | {"tolerate": "15m"})
+    await observe(run)
+    await until_repaired(run, 0)
+
+
+async def test_a_process_that_has_lost_its_claim_repairs_nothing(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing()}, REPAIR | {"window": CLOSED})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await change_policy(run, REPAIR)
+
+    async def lose() -> None:
+        await run.database.pool.execute(CLAIM_AGAIN, run.project)
+
+    await make_due(run)
+    await before_write(observer_of(run), lose).observe_due()
+    await until_repaired(run, 0)
+    assert world.operations("a") == ["create"]
+
+
+async def test_no_repair_starts_after_the_window_has_closed(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It closes while the provider answers. The next observation is when it opens again."""
+    await created(run, {"a": thing()}, REPAIR | {"observe": {"every": "30d"}})
+    world.observed["a"] = changed(7)
+    closes: list[datetime] = []
+
+    async def close() -> None:
+        closes.append(await run.database.pool.fetchval("select clock_timestamp()"))
+
+    def repairs_in(self: ConvergencePolicy, now: datetime) -> timedelta:
+        return timedelta(days=2) if closes and now >= closes[0] else timedelta(0)
+
+    monkeypatch.setattr(ConvergencePolicy, "repairs_in", repairs_in)
+    await make_due(run)
+    await before_write(observer_of(run), close).observe_due()
+    await until_repaired(run, 0)
+    planned = await run.database.pool.fetchval("select next_at from observation_schedule")
+    opens = closes[0] + timedelta(days=2)
+    assert opens <= planned < opens + timedelta(minutes=6)
+
+
+async def test_a_repair_looks_at_the_drift_again_when_it_starts(run: Program, world: World) -> None:
+    """Another observation has found another state meanwhile, which must last anew."""
+    await created(run, {"a": thing()}, REPAIR | {"tolerate": "15m", "window": CLOSED})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await age_drift(run)
+    await change_policy(run, REPAIR | {"tolerate": "15m"})
+    started: list[RepairableStack] = []
+
+    async def start(project: str, one: RepairableStack, policy: ConvergencePolicy) -> None:
+        started.append(one)
+        world.observed["a"] = MISSING
+        await observe(run)
+        await run.engine.repairs.start(project, one, policy)
+
+    await make_due(run)
+    await Observer(run.database, *paused_observer(run), repair=start).observe_due()
+    assert len(started) == 1
+    await until_repaired(run, 0)
+
+
+async def test_an_approved_repair_looks_at_the_drift_again_when_it_starts(
+    run: Program, world: World
+) -> None:
+    """Another observation has withdrawn the hook meanwhile."""
+    await created(run, {"a": thing()})
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await answer(run, "a")
+    started: list[ApprovedRepair] = []
+
+    async def start(project: str, root_id: Any, approved: ApprovedRepair) -> None:
+        started.append(approved)
+        world.observed["a"] = changed(8)
+        await observe(run)
+        await run.engine.repairs.start_approved(project, root_id, approved)
+
+    await Observer(run.database, *paused_observer(run), approved=start).observe_due()
+    assert len(started) == 1
+    await until_repaired(run, 0)
+    assert len(await hooks(run)) == 1
