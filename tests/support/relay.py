@@ -23,7 +23,8 @@ class Relay:
         self.url = ""
         self.port = 0
 
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Not a coroutine: the handler is known as soon as the connection exists."""
         handler = asyncio.ensure_future(self._relay(reader, writer))
         self._handlers.add(handler)
         handler.add_done_callback(self._handlers.discard)
@@ -66,9 +67,13 @@ class Relay:
         self._passes.set()
 
     async def end(self) -> None:
-        self.cut()
+        """The caller has closed the socket. Connections that it has accepted can follow."""
         self._passes.set()
-        await asyncio.gather(*self._handlers, return_exceptions=True)
+        await asyncio.sleep(0)
+        while self._open or self._handlers:
+            self.cut()
+            await asyncio.gather(*self._handlers, return_exceptions=True)
+            await asyncio.sleep(0)
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
