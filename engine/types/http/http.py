@@ -27,6 +27,7 @@ from engine.types.http.remote_object import (
     id_in,
     object_in_progress,
     object_of,
+    other_object,
     parse_json,
     poll_again,
     progress_of,
@@ -65,6 +66,7 @@ LATER_PROPERTIES = frozenset(
 LIST_PROPERTIES = ("base", "credential", "headers", "list", "ready")
 #: Until an operation waits for the observer, if that could not be stored.
 UNAVAILABLE_PAUSE = timedelta(seconds=1)
+OTHER_ID_REMEDY = "Import the object by the ID that the response has."
 LACKING_REMEDY = "Name paths that the response has in `ready` and `compare`."
 #: Reasons for which no delete request is sent.
 SAME_OBJECT = "the resource that has replaced it is the same object"
@@ -176,6 +178,9 @@ class Http(ResourceType):
         remote = object_of(call)
         try:
             content = parse_json("read", await self._service.send(call, "read", remote))
+            if (other := other_object(remote, call.properties, content)) is not None:
+                reason = self._service.mask_text(call, remote, other.reason)
+                raise UnreadableObject(UnreadableCode.INVALID, "id", reason, OTHER_ID_REMEDY)
             observed = self._observer.observe_object(call, content)
             properties = with_live_values(call.properties, observed.differences, content)
         except (ServiceError, InvalidPath, PlaceholderError) as error:
@@ -266,6 +271,8 @@ class Http(ResourceType):
         response = await self._service.send(call, "update", remote)
         reads = call.properties.get("attributes") and not call.properties.get("read")
         content = parse_json("update", response) if reads else None
+        if other_object(remote, call.properties, content) is not None:
+            content = None  # for example a task: attributes keep their values
         remote = with_response(remote, call.properties, content)
         if completes_by_list(call.properties):
             return await self._wait_for_observer(call, remote)
@@ -291,6 +298,8 @@ class Http(ResourceType):
         since = since_of(call)
         try:
             content = parse_json("read", await self._service.send(call, "read", remote))
+            if (other := other_object(remote, call.properties, content)) is not None:
+                raise ServiceError(other.reason, retry=True, public=other.public)
             remote = with_response(remote, call.properties, content)
             how, state = readiness(call.properties.get("ready"), content)
         except ServiceError as error:
@@ -324,6 +333,8 @@ class Http(ResourceType):
             raise ServiceError(str(error)) from None
         if found is None and self._is_over(call, since) and call.properties.get("read"):
             found = parse_json("read", await self._service.send(call, "read", remote))
+            if (other := other_object(remote, call.properties, found)) is not None:
+                found, state = None, other.reason
         if found is not None:
             remote = with_response(remote, call.properties, found)
             how, state = readiness(call.properties["ready"], found)
@@ -432,6 +443,8 @@ class Http(ResourceType):
                 gone = f"the object does not exist: the service answered {error.status}"
                 raise ServiceError(gone, public=gone) from None
             raise
+        if (other := other_object(remote, call.properties, content)) is not None:
+            raise ServiceError(other.reason, public=other.public)
         wrong = differing_paths(call.properties.get("compare"), content)
         if wrong:
             raise ServiceError(

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 import orjson
@@ -15,6 +15,8 @@ from engine.types.http.remote_object import (
     absent_paths,
     describes,
     differing_paths,
+    may_describe,
+    other_object,
     readiness,
 )
 from engine.types.http.requests import address, origin
@@ -31,6 +33,10 @@ from engine.types.text_cleaning import as_text
 from engine.words import Json, ObservedState
 
 _LACKS = "the response has no value"
+_NOT_EVIDENT = (
+    "the response may be an error: it has neither the ID of the object, nor a value that `compare`"
+    " or `ready` names"
+)
 #: Maximum number of pages of a list.
 MAX_PAGES = 1_000
 
@@ -84,20 +90,30 @@ def observation_of(
 ) -> Observation:
     """Compare a response with `ready` and `compare`. Raises InvalidPath.
 
-    own: the object, if the response is to a request about it alone. If such a response describes
-    the object, a value that it lacks does not exist. Every other response without a value says
-    nothing about it: it may be an entry of a list that has few fields. Secrets and hidden
-    attributes are masked wherever the response or `compare` repeats them.
+    own: the object, if the response is to a request about it alone. A response about another
+    object, or one that may be an error, says nothing. If it describes the object, a value that it
+    lacks does not exist. Every other response without a value says nothing about it: it may be an
+    entry of a list that has few fields. Secrets and hidden attributes are masked wherever the
+    response or `compare` repeats them.
     """
     compare, ready = properties.get("compare") or {}, properties.get("ready")
-    if ready and first_value(ready["path"], content) is None:
-        return Observation.lacking(f"{_LACKS} at {ready['path']}, the path of `ready`", _LACKS)
     hidden = _HiddenValues.collect(properties, content, secrets)
+    if own is not None and (other := other_object(own, properties, content)) is not None:
+        masked = replace(other, id=hidden.mask(other.id), own_id=hidden.mask(other.own_id))
+        return Observation.lacking(masked.reason, other.public)
     how, state = readiness(ready, content)
+    if ready and how is Readiness.NOT_YET and _value_at(ready["path"], content) is None:
+        return Observation.lacking(f"{_LACKS} at {ready['path']}, the path of `ready`", _LACKS)
+    is_about = own is None or may_describe(own, properties, content)
     if how is not Readiness.READY:
         public = "the object has failed" if how is Readiness.FAILED else "the object is not ready"
-        return Observation(ObservedState.DEGRADED, (), f"{public}: {hidden.mask(state)}", public)
-    absent = absent_paths(compare, content)
+        reason = f"{public}: {hidden.mask(state)}"
+        if is_about:
+            return Observation(ObservedState.DEGRADED, (), reason, public)
+        return Observation.lacking(
+            f"{_NOT_EVIDENT}; its state is {hidden.mask(state)}", _NOT_EVIDENT
+        )
+    absent = absent_paths(compare, content, null=not is_about)
     lacks = f"{_LACKS} at {join_paths(absent)}" if absent else ""
     removed = bool(absent) and own is not None and describes(own, properties, content)
     differences = [

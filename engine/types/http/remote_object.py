@@ -213,13 +213,67 @@ def differing_paths(compare: Mapping[str, Json] | None, content: Json) -> list[s
         ]
 
 
-def absent_paths(compare: Mapping[str, Json] | None, content: Json) -> list[str]:
-    """The paths of `compare` with a value, at which the response has none."""
+def absent_paths(
+    compare: Mapping[str, Json] | None, content: Json, *, null: bool = False
+) -> list[str]:
+    """The paths of `compare` with a value, at which the response has none. null: or null."""
     return [
         path
         for path, wanted in (compare or {}).items()
-        if wanted is not None and first_value(path, content) is None
+        if wanted is not None
+        and ((found := first_value(path, content)) is None or (null and found[0] is None))
     ]
+
+
+def stated_id(remote: RemoteObject, properties: Mapping[str, Json], content: Json) -> str | None:
+    """The ID that a response has where `id` says that responses have it; None if it has none there,
+    or if `id` is a text, or a path that searches. Raises InvalidPath."""
+    source = str(properties.get("id") or "")
+    if not is_path(source) or not names_one_place(fill_text(source, {"key": remote.key})):
+        return None
+    return id_in(source, remote.key, content)
+
+
+def is_own(remote: RemoteObject, found: str | None) -> bool:
+    """Whether an ID of a response is that of the object. Some services write an ID in capitals in
+    one response, and in small letters in another."""
+    return found is not None and remote.id is not None and found.lower() == remote.id.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherObject:
+    """The response to a request about an object has the ID of another one. path: where. id: the one
+    in the response. own_id: of the object."""
+
+    path: str
+    id: str
+    own_id: str
+
+    @property
+    def reason(self) -> str:
+        found, own = self.id[:KEPT], self.own_id[:KEPT]
+        return (
+            f'the response is about another object: it has the ID "{found}" at {self.path}, and'
+            f' this object has "{own}". {OTHER_OBJECT_REMEDY}'
+        )
+
+    @property
+    def public(self) -> str:
+        return f"the response is about another object. {OTHER_OBJECT_REMEDY}"
+
+
+OTHER_OBJECT_REMEDY = "Check the URL of the request, and the path in `id`."
+
+
+def other_object(
+    remote: RemoteObject, properties: Mapping[str, Json], content: Json
+) -> OtherObject | None:
+    """What shows that the response to a request about the object is about another one; None:
+    nothing does. Raises InvalidPath."""
+    found = stated_id(remote, properties, content)
+    if found is None or remote.id is None or is_own(remote, found):
+        return None
+    return OtherObject(fill_text(str(properties["id"]), {"key": remote.key}), found, remote.id)
 
 
 def describes(remote: RemoteObject, properties: Mapping[str, Json], content: Json) -> bool:
@@ -228,6 +282,27 @@ def describes(remote: RemoteObject, properties: Mapping[str, Json], content: Jso
     compared values; a status or a message alone may be those of an error."""
     source = str(properties.get("id") or "")
     if is_path(source) and names_one_place(fill_text(source, {"key": remote.key})):
-        return remote.id is not None and id_in(source, remote.key, content) == remote.id
-    compare = properties.get("compare") or {}
-    return any(first_value(path, content) is not None for path in compare)
+        return is_own(remote, stated_id(remote, properties, content))
+    return has_compared_value(properties, content)
+
+
+def has_compared_value(properties: Mapping[str, Json], content: Json) -> bool:
+    return any(_value_at(path, content) is not None for path in properties.get("compare") or {})
+
+
+def may_describe(remote: RemoteObject, properties: Mapping[str, Json], content: Json) -> bool:
+    """Whether the response to a request about the object is probably no error with a status of
+    success: it has the ID of the object, or a value that is compared. If `compare` expects no
+    value, it has a state that `ready` names. Services may leave out the ID in such responses."""
+    if is_own(remote, stated_id(remote, properties, content)):
+        return True
+    if has_compared_value(properties, content):
+        return True
+    expected = (properties.get("compare") or {}).values()
+    if any(value is not None for value in expected):
+        return False
+    return readiness(properties.get("ready"), content)[0] is not Readiness.NOT_YET
+
+
+def _value_at(path: str, content: Json) -> Json:
+    return (first_value(path, content) or (None,))[0]

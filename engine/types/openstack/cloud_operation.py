@@ -141,6 +141,10 @@ def observed_list(
     async def observe_alone(call: Call) -> Observation:
         try:
             alone = await find(call)
+            # An adopted object may be known by its name.
+            if alone is not None and call.physical_id not in (id_of(alone), alone.get("name")):
+                reason = "the service answered with another object"
+                raise CloudError(reason, public=reason)
         except CloudError as error:
             return unknown(error)
         return gone if alone is None else compare(call, alone)

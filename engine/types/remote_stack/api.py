@@ -215,6 +215,9 @@ class Api:
         if answer.status in GONE and error_type(answer) == NO_STACK:
             return None
         shown = RemoteStackView.read(_stack(_check_status(answer, "the request to read the stack")))
+        if shown.place.id != place.id:
+            reason = "the endpoint answered with another stack"
+            raise ServiceError(reason, public=reason)
         return None if (shown.action, shown.status) == ("DELETE", "COMPLETE") else shown
 
     async def create_snapshot(self, place: RemoteStackId, name: str) -> str:

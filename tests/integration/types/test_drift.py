@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.support import forks
 from tests.support.changes import expect_error, observed, put
 from tests.support.http_things import HTTP_SETTINGS, Things, serve_things, thing
-from tests.support.program import Json, Program
+from tests.support.program import Json, Program, eventually
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -564,6 +564,82 @@ async def test_an_answer_that_is_not_the_object_never_shows_a_removed_value(
     await run.update("s", converge=True)
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
     assert await ids(run) == physical and things.requests["update"] == 0
+
+
+OTHER = {"id": "zz", "state": "ready"}
+
+
+@pytest.mark.parametrize("size", [1, 77], ids=["same values", "other values"])
+async def test_a_response_about_another_object_changes_nothing(
+    run: Program, things: Things, size: int
+) -> None:
+    """Not even by a repair of a policy, which would replace an object that has no `update`."""
+    one = thing(things, listed=False, attributes={"size": "$.size"})
+    del one["properties"]["update"]
+    policy = {"observe": {"every": "1h"}, "on_drift": "repair"}
+    await run.create("s", {"a": one}, environment={"convergence": policy})
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    physical = await ids(run)
+    things.requests.clear()
+    things.faults = [json.dumps(OTHER | {"size": size})]
+    (found,) = (await observed(run))["resources"]
+    assert (found["state"], found["differences"]) == ("unknown", [])
+    assert found["reason"] == (
+        'the response is about another object: it has the ID "zz" at $.id, and this object has'
+        f' "{physical["a"]}". Check the URL of the request, and the path in `id`.'
+    )
+    assert await run.database.pool.fetch("select from provider_failure") == []
+    assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    # A check compares the ID, too, and takes over no attribute of another object.
+    await run.act("s", "check")
+    assert await run.until_ended("s") == "CHECK_FAILED"
+    resource = (await run.resources("s"))["a"]
+    assert "about another object" in resource["resource_status_reason"]
+    shown = await run.stack_request("GET", "s", "/resources/a")
+    assert shown["resource"]["attributes"]["outputs"] == {"size": 1}
+    assert set(things.requests) == {"read"} and await ids(run) == physical
+    things.faults = []
+    assert states(await observed(run)) == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        ({"error": "maintenance", "state": "unavailable"}, "unknown"),
+        ({"size": None, "state": "broken"}, "unknown"),
+        ({"id": "t1", "size": 1, "state": None}, "unknown"),
+        # Without the ID, as some services answer.
+        ({"size": 1, "state": "unavailable"}, "degraded"),
+        ({"size": 2, "state": "ready"}, "changed"),
+    ],
+    ids=str,
+)
+async def test_a_response_that_may_be_an_error_is_no_degraded_object(
+    run: Program, things: Things, answer: Json, state: str
+) -> None:
+    physical = await created(run, {"a": thing(things, listed=False)})
+    assert physical == {"a": "t1"}
+    things.faults = [json.dumps(answer)]
+    assert states(await observed(run)) == {"a": state}
+
+
+async def test_a_create_waits_for_a_response_about_its_own_object(
+    run: Program, things: Things
+) -> None:
+    things.faults = [json.dumps(OTHER | {"size": 77})]
+    await run.create("s", {"a": thing(things, attributes={"size": "$.size"}, interval=0.1)})
+
+    async def waits() -> bool:
+        reason = (await run.resources("s"))["a"]["resource_status_reason"]
+        return "about another object" in reason
+
+    await eventually(waits)
+    things.faults = []
+    assert await run.until_ended("s") == "CREATE_COMPLETE", await run.events("s")
+    shown = await run.stack_request("GET", "s", "/resources/a")
+    assert shown["resource"]["attributes"]["outputs"] == {"size": 1}
 
 
 async def test_a_removed_secret_is_masked(run: Program, things: Things) -> None:

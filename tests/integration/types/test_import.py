@@ -84,6 +84,18 @@ async def test_errors_name_place_reason_and_remedy_and_leave_the_others_alone(
     assert error["code"] == "Forbidden"
 
 
+async def test_an_object_is_imported_by_the_id_that_the_service_returns(
+    run: Program, things: Things
+) -> None:
+    things.objects["first"] = things.objects["t1"]  # the service knows it by a second name
+    (wrong,) = (
+        await read(run, {"type": "Headgate::HTTP", "id": "first", "properties": given(things)})
+    )["findings"]
+    assert (wrong["place"], wrong["code"]) == ("resources[0].id", "Invalid")
+    assert 'it has the ID "t1" at $.id' in wrong["reason"]
+    assert wrong["remedy"] == "Import the object by the ID that the response has."
+
+
 async def test_a_stack_takes_over_what_exists_without_changing_it(
     run: Program, things: Things, tmp_path: Path
 ) -> None:

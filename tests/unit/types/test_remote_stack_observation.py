@@ -81,6 +81,7 @@ async def test_only_the_api_itself_says_that_a_stack_is_missing() -> None:
         answer(403),
         answer(500),
         answer(200, {"stack": {"id": "1"}}),
+        answer(200, {"stack": deleted | {"id": "2"}}),
         Response(200, {}, orjson.dumps([1])),
     ):
         with pytest.raises(ServiceError):
