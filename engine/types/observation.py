@@ -146,15 +146,18 @@ class Observation:
 #: Returns how many of so many further requests of an observation may be sent now. Also given: how
 #: many it has sent.
 AdmitRequests = Callable[[int, int], Awaitable[int]]
+#: Waits until an observation that has sent so many requests may send the next page of its list.
+PaceRequests = Callable[[int], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class RequestCount:
-    """How many requests were sent to providers. admit: None: any number is admitted. is_short:
-    not all that were wanted were admitted."""
+    """How many requests were sent to providers. admit: None: any number is admitted. pace: None:
+    pages of lists follow each other at once. is_short: not all that were wanted were admitted."""
 
     sent: int = 0
     admit: AdmitRequests | None = None
+    pace: PaceRequests | None = None
     is_short: bool = False
 
 
@@ -162,10 +165,12 @@ _counts: ContextVar[RequestCount | None] = ContextVar("requests to providers", d
 
 
 @contextmanager
-def count_requests(admit: AdmitRequests | None = None) -> Iterator[RequestCount]:
+def count_requests(
+    admit: AdmitRequests | None = None, pace: PaceRequests | None = None
+) -> Iterator[RequestCount]:
     """Count the requests that `request_sent` reports in this context. admit: of
-    `admit_requests`."""
-    count = RequestCount(admit=admit)
+    `admit_requests`. pace: of `pace_requests`."""
+    count = RequestCount(admit=admit, pace=pace)
     token = _counts.set(count)
     try:
         yield count
@@ -190,6 +195,13 @@ async def admit_requests(wanted: int) -> int:
     admitted = await count.admit(wanted, count.sent)
     count.is_short = count.is_short or admitted < wanted
     return admitted
+
+
+async def pace_requests() -> None:
+    """Wait until the next page of a list may be requested."""
+    count = _counts.get()
+    if count is not None and count.pace is not None:
+        await count.pace(count.sent)
 
 
 PRESENT = Observation(ObservedState.PRESENT)

@@ -18,7 +18,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.types.failure_scope import FailureScope
-from engine.types.observation import Observation, admit_requests
+from engine.types.observation import Observation, admit_requests, pace_requests
 from engine.words import Json, ResourceId
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class ObservedList:
                 yield found
                 if not wanted:
                     return
+                await pace_requests()
 
     async def observe(self, calls: Sequence["Call"]) -> Mapping[ResourceId, Observation]:
         """Return the observations of resources. All are unknown if the list cannot be read. Those

@@ -1,12 +1,13 @@
 """Budgets of requests: never exceeded, used up if there is demand, and fair between projects."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.request_budget import BudgetGrant, BudgetState, burst_of, charge, take
+from engine.request_budget import HONOURED, KEPT, BudgetGrant, BudgetState, burst_of, charge, take
 
 RATES = st.floats(0.5, 600.0)
 PROJECTS = "abcd"
@@ -90,12 +91,140 @@ def test_a_project_that_comes_early_keeps_its_turn() -> None:
     assert second == BudgetGrant(0, first.wait / 2) and again == state
 
 
-@pytest.mark.parametrize("count", [5, -5])
-def test_requests_beyond_those_taken_are_paid_later(count: int) -> None:
-    state, grant = take(BudgetState(), 60.0, "a", 10, 0.0)
-    assert grant == BudgetGrant(10)
-    _, later = take(charge(state, 60.0, count, 0.0), 60.0, "b", 1, 0.0)
-    assert (later.count, later.wait) == ((0, pytest.approx(count + 1)) if count > 0 else (1, 0.0))
+def test_requests_that_were_not_sent_are_given_back() -> None:
+    state, _ = take(BudgetState(), 60.0, "a", 10, 0.0)
+    state, debt = charge(state, 60.0, "a", -5, 0.0)
+    assert debt == 0
+    assert take(state, 60.0, "b", 5, 0.0)[1] == BudgetGrant(5)
+
+
+def test_requests_without_a_turn_are_of_what_no_turn_needs() -> None:
+    state, _ = take(BudgetState(), 60.0, "a", 4, 0.0)
+    state, debt = charge(state, 60.0, "a", 5, 0.0)
+    assert (debt, state.debts) == (0, {})
+    state, grant = take(state, 60.0, "b", 2, 0.0)
+    assert (grant.count, grant.wait) == (1, pytest.approx(1.0))
+    # The next request is that of b.
+    state, debt = charge(state, 60.0, "a", 3, 1.0)
+    assert debt == 3
+    assert take(state, 60.0, "b", 1, 1.0)[1] == BudgetGrant(1)
+
+
+def test_a_project_pays_its_debt_before_its_next_request() -> None:
+    state, _ = take(BudgetState(), 60.0, "a", 10, 0.0)
+    state, debt = charge(state, 60.0, "a", 25, 0.0)
+    assert debt == 25
+    at, waits = 0.0, list[float]()
+    while True:
+        state, grant = take(state, 60.0, "a", 1, at)
+        if grant.count:
+            break
+        waits.append(grant.wait)
+        at += grant.wait
+    assert at == pytest.approx(26.0) and waits == pytest.approx([10, 10, 6])
+    assert state.debts == {}
+
+
+def test_a_budget_that_is_not_used_pays_debts() -> None:
+    state, _ = take(BudgetState(), 60.0, "a", 10, 0.0)
+    for project in "ab":
+        state, _ = charge(state, 60.0, project, 10, 0.0)
+    # It is used until 10.0; 15 seconds later, as many requests were left.
+    state, _ = take(state, 60.0, "c", 1, 25.0)
+    assert state.debts == {"b": pytest.approx(5.0)}
+
+
+@given(
+    st.floats(6.0, 600.0),
+    st.integers(1, 6_000),
+    st.integers(1, 100),
+    st.floats(0.0, 1_000.0),
+    st.integers(1, 3),
+)
+def test_debts_of_others_delay_a_project_by_their_turns_at_most(
+    rate: float, sent: int, wants: int, begins: float, debtors: int
+) -> None:
+    state, price = BudgetState(), 60.0 / rate
+    others = [Asking(f"o{number}", 1_000_000) for number in range(debtors)]
+    for other in others:
+        state, _ = charge(state, rate, other.name, sent, 0.0)
+    one = Asking("one", wants)
+    one.at = begins
+    while one.sent < one.wants:
+        next_one = min([one, *others], key=lambda asking: asking.at)
+        state, grant = take(state, rate, next_one.name, next_one.wants - next_one.sent, next_one.at)
+        next_one.sent += grant.count
+        next_one.at += grant.wait
+    rounds = wants / max(int(burst_of(rate) / price), 1) + 2
+    assert one.at - begins <= (debtors + 1) * rounds * burst_of(rate)
+
+
+@given(
+    st.floats(6.0, 600.0),
+    st.dictionaries(st.sampled_from(PROJECTS), st.integers(1, 100), min_size=1),
+    st.lists(st.integers(0, 50), min_size=1, max_size=20),
+)
+def test_debts_are_paid(rate: float, wants: dict[str, int], extras: list[int]) -> None:
+    """What all projects have sent is within the budget, but for what they owe."""
+    state, sent = BudgetState(), 0
+    projects = [Asking(name, count) for name, count in wants.items()]
+    last = 0.0
+    while left := [one for one in projects if one.sent < one.wants]:
+        one = min(left, key=lambda other: other.at)
+        last = one.at
+        state, grant = take(state, rate, one.name, one.wants - one.sent, last)
+        one.sent += grant.count
+        sent += grant.count
+        if grant.count:
+            extra = extras[one.sent % len(extras)]
+            state, _ = charge(state, rate, one.name, extra, last)
+            sent += extra
+        one.at += grant.wait
+        allowed = rate * (last + burst_of(rate)) / 60 + sum(state.debts.values())
+        assert sent <= allowed + 1
+
+
+@given(
+    st.floats(6.0, 600.0),
+    st.lists(st.integers(1, 60), min_size=1, max_size=30),
+    st.floats(0.0, HONOURED - 1),
+    st.randoms(use_true_random=False),
+)
+def test_projects_that_come_late_exceed_no_budget_and_are_all_served(
+    rate: float, wants: list[int], late: float, random: Random
+) -> None:
+    state, sent = BudgetState(), list[tuple[float, int]]()
+    projects = [Asking(f"p{number}", count) for number, count in enumerate(wants)]
+    for one in projects:
+        one.at = random.random()
+    turns = Counter[str]()
+    while left := [one for one in projects if one.sent < one.wants]:
+        one = min(left, key=lambda other: other.at)
+        state, grant = take(state, rate, one.name, one.wants - one.sent, one.at)
+        sent.append((one.at, grant.count))
+        one.sent += grant.count
+        turns[one.name] += 1
+        one.at += grant.wait + late * random.random()
+    per_turn = max(int(burst_of(rate) * rate / 60), 1)
+    for start, _ in sent:
+        within = sum(count for at, count in sent if start <= at < start + 60)
+        assert within <= rate * (60 + burst_of(rate)) / 60 + 1
+    for one in projects:
+        rounds = one.wants // per_turn + 2
+        assert one.at <= 2 * sum(wants) * 60 / rate + rounds * (late + burst_of(rate)) + 1
+
+
+@pytest.mark.parametrize("late", [0.0, KEPT / 2, HONOURED / 2, HONOURED - 1])
+def test_all_of_many_projects_are_served(late: float) -> None:
+    """Their turns are up to five hours later than their first requests."""
+    projects = [Asking(f"p{number}", 60) for number in range(300)]
+    random, state = Random(1), BudgetState()
+    while left := [one for one in projects if one.sent < one.wants]:
+        one = min(left, key=lambda other: other.at)
+        assert one.at < 12 * 3_600
+        state, grant = take(state, 60.0, one.name, one.wants - one.sent, one.at)
+        one.sent += grant.count
+        one.at += grant.wait + late * random.random()
 
 
 def test_the_state_stays_small() -> None:

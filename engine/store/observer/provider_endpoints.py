@@ -317,12 +317,12 @@ async def store_budgets(
 
 def _budget_state(row: Mapping[str, Json]) -> BudgetState:
     turns = {key: Turn(at, count) for key, (at, count) in row.get("turns", {}).items()}
-    return BudgetState(row.get("paid", 0.0), turns)
+    return BudgetState(row.get("paid", 0.0), turns, row.get("debts", {}))
 
 
 def _budget_row(state: BudgetState, rate: float) -> Json:
     turns = {key: [turn.at, turn.count] for key, turn in state.turns.items()}
-    return {"paid": state.paid, "turns": turns, "rate": rate}
+    return {"paid": state.paid, "turns": turns, "debts": {**state.debts}, "rate": rate}
 
 
 async def read_failures(

@@ -30,7 +30,8 @@ class CallGroup:
     """Resources that one call observes. request: identifies the call in the failures of its
     endpoint: a digest of the key, and of the state of the resource if it has a call of its own.
     requests: how many it has sent. granted: how many the budget has granted. admitted: how many of
-    these it uses: one, and those about some of its resources alone. continues: the budget has left
+    these it uses: one, and those about some of its resources alone. charged: how many it has sent
+    beyond those that were granted, as far as they are counted. continues: the budget has left
     out all of its resources before. wait: until the budget has more for those that are left out.
     """
 
@@ -43,6 +44,7 @@ class CallGroup:
     requests: int = 0
     granted: int = 1
     admitted: int = 0
+    charged: int = 0
     continues: bool = False
     wait: timedelta = timedelta(0)
 

@@ -224,7 +224,7 @@ class CompletionObserver:
                         for start in range(0, len(ids), OBJECTS):
                             await self._complete(claimed, type_, page, ids[start : start + OBJECTS])
                 finally:
-                    await self._endpoints.charge({endpoint[2]: count.sent - 1})
+                    await self._endpoints.charge(endpoint[0], {endpoint[2]: count.sent - 1})
         except ObjectsUnknown as error:
             if error.retry_after is None:
                 raise

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from engine.loop_guard import Guard
@@ -16,6 +17,7 @@ from engine.words import Json, ResourceId
 from engine.work.claim_loop import ClaimSlot
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, FoundObjects, ListResult
+from engine.work.observer.call_time_limit import CallTimeLimit
 from engine.work.observer.endpoint_back_off import is_throttled
 from engine.work.observer.request_admission import RequestAdmission, public_observation
 from engine.work.observer.stack_observation import StackObservation
@@ -60,14 +62,15 @@ class ListReader:
             left.setdefault(one.physical_id, []).append(one)
         if (listed := self._list_of(group)) is None:
             return ListResult(group, admitted, group.resources, NO_ANSWER)
-        with count_requests() as count:
+        limit = CallTimeLimit(self._timeout * PAGES_OF_LIST)
+        with count_requests(pace=partial(self._admission.pace, group, limit)) as count:
             pages = listed.find(left)
             incomplete: list[RecordedResource] = []
 
             async def compare(page: FoundObjects) -> None:
                 incomplete.extend(await found(listed, page))
 
-            failure = await self._read_pages(pending, group, pages, compare, slot)
+            failure = await self._read_pages(pending, group, pages, compare, slot, limit)
         group.requests = max(count.sent, 1)
         missing = [*incomplete, *(one for absent in left.values() for one in absent)]
         return ListResult(group, admitted, missing, failure, listed)
@@ -107,17 +110,17 @@ class ListReader:
         pages: AsyncIterator[FoundObjects],
         found: Callable[[FoundObjects], Awaitable[None]],
         slot: ClaimSlot,
+        limit: CallTimeLimit,
     ) -> Observation | None:
         """Return why the list cannot be read to its end; it need not if no claim holds any more."""
-        clock, limit = asyncio.get_running_loop().time, self._timeout * PAGES_OF_LIST
-        end = clock() + limit
         while pending:
             try:
-                async with asyncio.timeout(min(self._timeout, end - clock())):
+                async with limit.apply(self._timeout):
                     with slot.waiting():
                         page = await anext(pages, None)
             except TimeoutError:
-                return no_answer_within(limit if clock() >= end else self._timeout)
+                pages_of = PAGES_OF_LIST if limit.is_over else 1
+                return no_answer_within(self._timeout * pages_of)
             except ListUnreadable as error:
                 return error.unknown
             except Exception as error:

@@ -19,6 +19,7 @@ from engine.words import ResourceId, StackId
 from engine.work.claim_loop import ClaimSlot
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import CallGroup, CallResult, GroupKey
+from engine.work.observer.call_time_limit import CallTimeLimit
 from engine.work.observer.endpoint_back_off import Endpoint
 from engine.work.observer.observed_rows import recorded_call
 from engine.work.observer.request_admission import RequestAdmission, public_observation
@@ -138,17 +139,17 @@ class ProviderCalls:
     async def _call_all(self, groups: Sequence[CallGroup]) -> list[CallResult]:
         """Call the types. After a provider has requested fewer requests, its other groups are not
         called."""
-        limit, begun = asyncio.Semaphore(CALLS), set[CallGroup]()
-        end = asyncio.get_running_loop().time() + self._timeout
+        places, begun = asyncio.Semaphore(CALLS), set[CallGroup]()
+        limit = CallTimeLimit(self._timeout)
         throttled: dict[Endpoint, Observation] = {}
 
         async def call(group: CallGroup) -> CallResult:
             try:
-                async with asyncio.timeout_at(end), limit:
+                async with limit.apply(), places:
                     if stopped := throttled.get(group.endpoint):
                         return CallResult(group, {}, stopped)
                     begun.add(group)
-                    answer = await self._observe(group)
+                    answer = await self._observe(group, limit)
             except TimeoutError:
                 late = no_answer_within if group in begun else not_sent_within
                 answer = CallResult(group, {}, late(self._timeout))
@@ -160,11 +161,14 @@ class ProviderCalls:
             running = [tasks.create_task(call(group)) for group in groups]
         return [task.result() for task in running]
 
-    async def _observe(self, group: CallGroup) -> CallResult:
+    async def _observe(self, group: CallGroup, limit: CallTimeLimit) -> CallResult:
         """An error of the type is an internal error of this call alone, and an observation that
         cannot be stored one of its resource."""
         try:
-            with count_requests(partial(self._admission.admit_further, group)) as count:
+            with count_requests(
+                partial(self._admission.admit_further, group),
+                partial(self._admission.pace, group, limit),
+            ) as count:
                 try:
                     answer = group.type.observe(group.calls)
                     found = await answer if isawaitable(answer) else answer

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from time import monotonic
 from types import MappingProxyType
 
 from engine import request_budget
-from engine.request_budget import BudgetGrant
+from engine.errors import Unavailable
+from engine.request_budget import KEPT, BudgetGrant
 from engine.store.database import Database
 from engine.store.observer import failed_requests, provider_endpoints
 from engine.store.observer.provider_endpoints import NewFailure
@@ -29,8 +31,13 @@ from engine.work.observer.endpoint_back_off import (
     pause_after,
 )
 
-#: By how much of itself the wait for a budget is longer at most.
-VARIATION = 0.1
+#: By how much of itself the wait for a budget is longer at most, and by how many seconds: far fewer
+#: than a turn is kept.
+VARIATION, MAX_VARIATION = 0.1, KEPT / 10
+#: Seconds between two pages of lists of a project beyond its budget, if this is not faster.
+MAX_PACE = 0.5
+#: Projects and endpoints whose last page is known, about.
+PACED = 1_000
 #: Characters of a reason; longer ones are shortened.
 MAX_REASON = 1_000
 
@@ -52,17 +59,20 @@ class RequestRates:
 
 
 class ProviderEndpoints:
-    """chance: a number from 0 up to 1, for jitter."""
+    """chance: a number from 0 up to 1, for jitter. clock: seconds, of this process."""
 
     def __init__(
         self,
         database: Database,
         rates: RequestRates = RequestRates(),
         chance: Callable[[], float] = lambda: 0.5,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._database = database
         self._rates = rates
         self._chance = chance
+        self._clock = clock
+        self._paced = dict[tuple[str, str], float]()
 
     def shortage(self, endpoint: str) -> str:
         """Why no more requests are sent to an endpoint now."""
@@ -168,21 +178,43 @@ class ProviderEndpoints:
         return {key: self._with_jitter(grant) for key, grant in grants.items()}
 
     def _with_jitter(self, grant: BudgetGrant) -> BudgetGrant:
-        return BudgetGrant(grant.count, grant.wait * (1 + VARIATION * self._chance()))
+        more = min(grant.wait * VARIATION, MAX_VARIATION)
+        return BudgetGrant(grant.count, grant.wait + more * self._chance())
 
-    async def charge(self, counts: Mapping[str, int]) -> None:
-        """Count requests that were sent in addition to those taken; negative: not sent."""
+    async def charge(self, project: str, counts: Mapping[str, int]) -> dict[str, int]:
+        """Count requests that a project has sent in addition to those taken; negative: not sent.
+        Returns how many of them are its debts; see `request_budget.charge`."""
         counts = {key: count for key, count in counts.items() if count}
-        limited = self._rates_of(counts)
+        limited, debts = self._rates_of(counts), dict[str, int]()
         if not limited:
-            return
+            return debts
         async with self._database.transaction("budget") as conn:
             states, now = await provider_endpoints.lock_budgets(conn, sorted(limited))
-            charged = {
-                key: request_budget.charge(states[key], rate, counts[key], now)
-                for key, rate in limited.items()
-            }
-            await provider_endpoints.store_budgets(conn, charged, limited)
+            for key, rate in limited.items():
+                states[key], debts[key] = request_budget.charge(
+                    states[key], rate, project, counts[key], now
+                )
+            await provider_endpoints.store_budgets(conn, states, limited)
+        return debts
+
+    async def pace(self, project: str, endpoint: str, count: int) -> tuple[int, float]:
+        """Count requests for pages of a list that were sent in addition to those taken. Returns how
+        many were counted, and seconds until the project may request the next page: what is not
+        within the budget is sent in steps."""
+        rate = self._rates.rate_of(endpoint) if endpoint else 0.0
+        if rate <= 0 or count <= 0:
+            return 0, 0.0
+        try:
+            debt = (await self.charge(project, {endpoint: count}))[endpoint]
+        except (Unavailable, TimeoutError):
+            return 0, 0.0  # they are counted after the list
+        key, now = (project, endpoint), self._clock()
+        if debt:
+            if len(self._paced) >= PACED:
+                self._paced = {one: at for one, at in self._paced.items() if at > now}
+            begin = max(self._paced.get(key, 0.0), now)
+            self._paced[key] = begin + debt * min(60.0 / rate, MAX_PACE)
+        return count, max(self._paced.get(key, 0.0) - now, 0.0) if debt else 0.0
 
     def _rates_of(self, endpoints: Mapping[str, int]) -> dict[str, float]:
         rates = {key: self._rates.rate_of(key) for key in endpoints if key}

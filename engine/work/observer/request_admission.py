@@ -17,6 +17,7 @@ from engine.types.observation import Observation
 from engine.words import ObservedState
 from engine.work.observer.batch_outcomes import BatchOutcomes
 from engine.work.observer.call_groups import AdmittedGroups, CallGroup, CallResult, ListResult
+from engine.work.observer.call_time_limit import CallTimeLimit
 from engine.work.observer.endpoint_back_off import (
     Endpoint,
     EndpointVerdict,
@@ -72,8 +73,9 @@ class RequestAdmission:
         failures. outcomes: of the requests of the batch, with these ones later."""
         extra = Counter[str]()
         for group in admitted.groups:
-            extra[group.endpoint[2]] += group.requests - group.granted
-        await self._endpoints.charge(extra)
+            extra[group.endpoint[2]] += group.requests - group.granted - group.charged
+        if admitted.groups:
+            await self._endpoints.charge(admitted.groups[0].endpoint[0], extra)
         await self._judge(pending, answers, admitted, outcomes)
 
     def skip(self, groups: Sequence[CallGroup], outcomes: BatchOutcomes) -> list[CallResult]:
@@ -116,6 +118,15 @@ class RequestAdmission:
         group.continues = group.continues and not count
         group.admitted += count
         return count
+
+    async def pace(self, group: CallGroup, limit: CallTimeLimit, sent: int) -> None:
+        """Wait until a group that has sent so many requests may read the next page of its list."""
+        further = sent - group.granted - group.charged
+        project, _, key = group.endpoint
+        charged, pause = await self._endpoints.pace(project, key, further)
+        group.charged += charged
+        if pause:
+            await limit.pause(pause)
 
     def leave_out(
         self,

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from engine import request_budget
+from engine.work.observer import provider_endpoints
 from engine.work.observer.batch_observer import PAGE
 from engine.work.observer.completion_observer import CompletionObserver
 from engine.work.observer.observer import Observer
@@ -28,12 +30,20 @@ DUE_OF_STACK = f"{DUE} and stack_id = (select id from stack where name = $1)"
 LONG_PAUSE = "update provider_failure set until = now() + interval '1h'"
 #: Requests per minute: one more in 10 minutes, so that the time that a test takes does not matter.
 SLOW = 0.1
+#: As if the time of the next turn had come.
 DEFERRED_DUE = """
-with due as (update observation_schedule set next_at = now() where deferred is not null)
-update provider_budget
-   set state = jsonb_set(state, '{turns}', (
-       select coalesce(jsonb_object_agg(key, jsonb_build_array(extract(epoch from now()), value -> 1)), '{}')
-         from jsonb_each(state -> 'turns')))
+with due as (update observation_schedule set next_at = now() where deferred is not null),
+passed as (
+    select b.endpoint, min((turn.value ->> 0)::float) - extract(epoch from now())::float as seconds
+      from provider_budget b cross join lateral jsonb_each(b.state -> 'turns') turn
+     group by b.endpoint)
+update provider_budget b
+   set state = b.state || jsonb_build_object(
+       'paid', (b.state ->> 'paid')::float - p.seconds,
+       'turns', (select jsonb_object_agg(
+                            key, jsonb_build_array((value ->> 0)::float - p.seconds, value -> 1))
+                   from jsonb_each(b.state -> 'turns')))
+  from passed p where p.endpoint = b.endpoint
 """
 
 
@@ -234,9 +244,69 @@ async def test_projects_take_turns(run: Program, things: Things) -> None:
     await observer.observe_due()
     turns = await run.database.pool.fetchval("select state -> 'turns' from provider_budget")
     assert {key: count for key, (_, count) in turns.items()} == {run.project: 2, "other": 2}
-    await continue_deferred(run, observer)
+    for _ in range(2):
+        await continue_deferred(run, observer)
     assert (await drift_of(other))["paused"] == []
     assert (await drift_of(run))["paused"][0]["resources"] == 4
+
+
+@pytest.mark.parametrize("page", [PAGE, 4], ids=["one page", "long list"])
+async def test_pages_of_a_list_are_a_debt_of_its_project_alone(
+    run: Program,
+    things: Things,
+    requests_at_once: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    page: int,
+) -> None:
+    monkeypatch.setattr(provider_endpoints, "MAX_PACE", 0.0)
+    requests_at_once(3)
+    other = Program(run.session, run.url, "other")
+    await create(run, things, 60, listed=True)  # 20 pages
+    await create(other, things, 1)
+    things.requests.clear()
+    observer = observer_of(run, SLOW, page)
+    await run.act("s", "observe")
+    await observer.observe_due()
+    assert things.requests == {"list": 20} and not (await drift_of(run))["observing"]
+    state = await run.database.pool.fetchval("select state from provider_budget")
+    assert state["debts"] == {run.project: 17} and state["turns"] == {}
+    # Another project gets the next request.
+    await other.act("s", "observe")
+    await observer.observe_due()
+    await continue_deferred(run, observer)
+    assert things.requests == {"list": 20, "read": 1} and not (await drift_of(other))["observing"]
+    # The project pays before its own next one.
+    await run.act("s", "observe")
+    await observer.observe_due()
+    for paid in (3, 6, 9, 12, 15):
+        await continue_deferred(run, observer)
+        state = await run.database.pool.fetchval("select state from provider_budget")
+        assert state["debts"] == {run.project: pytest.approx(17 - paid, abs=0.5)}
+        assert things.requests["list"] == 20
+    for _ in range(2):
+        await continue_deferred(run, observer)
+    assert things.requests["list"] > 20
+
+
+async def test_pages_beyond_the_budget_are_requested_in_steps(
+    run: Program, things: Things, requests_at_once: Callable[[int], None]
+) -> None:
+    """Which do not count in the time limit of the list."""
+    requests_at_once(3)
+    await create(run, things, 24, listed=True)  # eight pages
+    await run.act("s", "observe")
+    things.requests.clear()
+    endpoints = ProviderEndpoints(run.database, RequestRates(SLOW), lambda: 0.0)
+    observer = Observer(
+        run.database,
+        paused_observer(run)[0],
+        endpoints=endpoints,
+        page_timeout=4 * timedelta(seconds=provider_endpoints.MAX_PACE),
+    )
+    begin = monotonic()
+    await observer.observe_due()
+    assert things.requests == {"list": 8} and states(await drift_of(run)) == {}
+    assert monotonic() - begin >= 4 * provider_endpoints.MAX_PACE
 
 
 async def test_pages_of_a_list_are_paid_afterwards(
@@ -263,19 +333,21 @@ async def test_what_a_list_lacks_is_read_within_the_budget(
     things.requests.clear()
     observer = observer_of(run, SLOW, page)
     await observe_due(run, observer)
-    # The second reading of the list was not granted; each read of one object was.
-    assert things.requests == {"list": 2, "read": 2}
+    # The second reading of the list counts before the reads of single objects.
+    assert things.requests == {"list": 2, "read": 1}
     drift = await drift_of(run)
-    assert list(states(drift).values()) == ["missing"] * 2
-    assert (drift["paused"][0]["resources"], drift["observable_resources"]) == (10, 12)
-    # Four requests were sent, and the project has a turn of at most three.
+    assert list(states(drift).values()) == ["missing"]
+    assert (drift["paused"][0]["resources"], drift["observable_resources"]) == (11, 12)
+    # Three requests were sent, and the project has a turn of at most three.
     (found,) = await paused_endpoints(run)
-    assert found["used"] <= 7
-    while drift["paused"]:
+    assert found["used"] <= 6
+    for _ in range(30):
         before = things.requests["read"]
         await continue_deferred(run, observer)
-        assert 0 < things.requests["read"] - before <= 3
+        assert things.requests["read"] - before <= 3
         drift = await drift_of(run)
+        if not drift["paused"]:
+            break
     # None was read twice, and none was left out.
     assert things.requests["read"] == 12
     assert list(states(drift).values()) == ["missing"] * 12 and not drift["observing"]
@@ -292,7 +364,11 @@ async def test_a_list_that_uses_up_each_turn_lets_one_more_object_be_read(
     await observe_due(run, observer)
     assert things.requests == {"list": 2} and states(await drift_of(run)) == {}
     for read in (1, 2):
-        await continue_deferred(run, observer)
+        # Turns in which it pays for the second reading of the list precede.
+        for _ in range(5):
+            await continue_deferred(run, observer)
+            if things.requests["read"] == read:
+                break
         assert things.requests["read"] == len(states(await drift_of(run))) == read
     assert (await drift_of(run))["paused"] == []
 
