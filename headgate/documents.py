@@ -1113,6 +1113,17 @@ class ExpectedHook(TypedDict):
     approvals: int
 
 
+class UnrepairedResource(TypedDict):
+    """`last_known_state`: null if the resource did not differ before its state became unknown."""
+
+    resource_name: str
+    resource_type: str
+    path: str
+    reason: str
+    since: str
+    last_known_state: Literal["missing", "changed", "degraded"] | None
+
+
 class PreviewedOutput(TypedDict):
     output_key: str
     description: str
@@ -1126,6 +1137,7 @@ class PreviewedStack(TypedDict):
     resource_changes: ResourceChanges
     stops: list[ExpectedHook]
     out_of_date: list[str]
+    unknown_states: list[UnrepairedResource]
     plan_digest: str
     warnings: list[Warning]
     id: Literal["None"]
@@ -1382,9 +1394,13 @@ class PinState(TypedDict):
 
 
 class Preview(TypedDict):
+    """`unknown_states`: the resources that a converge cannot repair, because their state is
+    unknown; empty without a converge."""
+
     resource_changes: ResourceChanges
     stops: list[ExpectedHook]
     out_of_date: list[str]
+    unknown_states: list[UnrepairedResource]
     plan_digest: str
     warnings: list[Warning]
 

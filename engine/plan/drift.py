@@ -5,6 +5,7 @@ them. Pure.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 from types import MappingProxyType
 from uuid import UUID
 
@@ -76,12 +77,21 @@ class DriftMarks:
     """The resources that a converge repairs, and the actions that they get.
 
     actions: by ID; by_name: by stack and name. owners: IDs of the resources that own the nested
-    stacks of these.
+    stacks of these. drift: by ID, a text that changes with the state and the differences.
     """
 
     actions: Mapping[UUID, ResourceAction] = field(default_factory=dict)
     by_name: Mapping[tuple[UUID, str], ResourceAction] = field(default_factory=dict)
     owners: frozenset[UUID] = frozenset()
+    drift: Mapping[UUID, str] = field(default_factory=dict)
+
+    def cover(self, plan_digest: str) -> str:
+        """The digest of a plan that covers the drift that it repairs, so that a converge with the
+        digest repairs nothing else."""
+        if not self.drift:
+            return plan_digest
+        drift = sorted(f"{one} {text}" for one, text in self.drift.items())
+        return sha256("\n".join((plan_digest, *drift)).encode()).hexdigest()
 
     def mark(self, row: ExistingResource) -> ExistingResource:
         """The row as the converge plans it."""

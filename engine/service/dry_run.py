@@ -21,7 +21,7 @@ from engine.plan.draft import Options
 from engine.plan.drift import NO_MARKS, DriftMarks
 from engine.plan.expected_changes import UNKNOWN
 from engine.service.actions.moves import Moves
-from engine.service.observations import read_repairs
+from engine.service.observations import read_repairs, read_unobserved
 from engine.service.plan_preview import (
     KINDS,
     PlanPreviewer,
@@ -49,6 +49,7 @@ from engine.service.requests.stack_region import check_region
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.observer.drift_rows import UnobservedResource
 from engine.store.records import PlannedRecord, StackRecord
 from engine.store.resources.current_resources import read_existing
 from engine.store.resources.overrides import read_overrides
@@ -204,7 +205,7 @@ class DryRun:
             if request.moved or renames:
                 locked = await self._traversals.lock(conn, project, stack.id)
                 moved = await self._moves.apply(conn, project, locked, request, blueprint)
-            marks = NO_MARKS
+            marks, unobserved = NO_MARKS, list[UnobservedResource]()
             if request.converge:
                 if stack.root_id is not None:
                     await self._traversals.lock_root(conn, project, stack.id, "updated")  # raises
@@ -212,6 +213,7 @@ class DryRun:
                     request, blueprint, project
                 )
                 marks = await read_repairs(conn, stack.id, selected)
+                unobserved = await read_unobserved(conn, stack.id, selected)
             current = await _read_state(conn, stack.id, blueprint, marks)
             desired = await self._traversals.planner.desired_by_update(
                 project,
@@ -229,7 +231,7 @@ class DryRun:
         )
         if stack.root_id is None:
             await self._check_region(stack, blueprint.region)
-        return preview
+        return replace(preview, unobserved=unobserved)
 
     async def _check_region(self, stack: StackRecord, wanted: str) -> None:
         """Raises Invalid if a root stack has resources in another region than it wants. After the
@@ -247,7 +249,7 @@ class DryRun:
         marks: DriftMarks = NO_MARKS,
     ) -> Preview:
         """The preview of a change, with those of its nested stacks. desired.current must have all
-        rows that it concerns, with the marks of a converge.
+        rows that it concerns, with the marks of a converge. marks: its digest covers their drift.
 
         Raises Conflict (PlanChanged) if `desired.wanted_plan` is the digest of another plan.
         """
@@ -263,6 +265,7 @@ class DryRun:
         members, possible = ListedResources(limits.resources), ListedResources(limits.resources)
         target = StackContext(project, name, (), stack_id, members, possible, nesting, marks)
         preview = await self._preview_update(conn, desired, target)
+        preview = replace(preview, digest=marks.cover(preview.digest))
         if desired.wanted_plan and desired.wanted_plan != preview.digest:
             raise Conflict(
                 "the plan has changed since the dry run: the stack is different now",

@@ -17,7 +17,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.observer import converge_requests, drift_rows, observation_schedule
 from engine.store.observer.converge_requests import ConvergeStatus
-from engine.store.observer.drift_rows import DriftedResource
+from engine.store.observer.drift_rows import DriftedResource, UnobservedResource
 from engine.store.observer.nested_states import DriftedOwner, read_drifted_owners
 from engine.store.observer.observation_schedule import ObservationStatus, ReportedChanges
 from engine.store.observer.provider_endpoints import PausedObservation, read_paused
@@ -44,6 +44,13 @@ async def read_repairs(
 ) -> DriftMarks:
     """What `repair_drift` would repair, without a lock."""
     return await drift_rows.read_marks(conn, stack_id, REPAIRED_AS, names)
+
+
+async def read_unobserved(
+    conn: Connection, stack_id: UUID, names: Sequence[str] | None = None
+) -> list[UnobservedResource]:
+    """What a converge cannot repair, because its state is unknown. names: of `repair_drift`."""
+    return await drift_rows.read_unobserved(conn, stack_id, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from engine.plan.resource_change import (
 )
 from engine.service.requests.desired_state import DesiredState
 from engine.store.connection import Connection
+from engine.store.observer.drift_rows import UnobservedResource
 from engine.store.records import PlannedRecord
 from engine.store.resources.overrides import read_overrides
 from engine.store.resources.resource_reads import read_planned
@@ -123,7 +124,8 @@ class Preview:
     deleted now. expected_hooks: the hooks that will wait, in plan order, with those of
     nested stacks. out_of_date: resources that stay out of date. digest: a request with
     it is refused if the plan has changed. name, stack_id, path: of the stack; stack_id: None if it
-    does not exist yet. warnings: about the request."""
+    does not exist yet. warnings: about the request. unobserved: of a converge: resources that it
+    cannot repair, because their state is unknown."""
 
     resources: Sequence[PreviewedResource]
     expected_hooks: Sequence[ExpectedHook]
@@ -134,6 +136,7 @@ class Preview:
     path: Sequence[str] = ()
     warnings: Sequence[Finding] = ()
     leftovers: Sequence[PreviewedResource] = ()
+    unobserved: Sequence[UnobservedResource] = ()
 
 
 EMPTY: Final[Mapping[str, Preview]] = {}

@@ -10,12 +10,13 @@ import orjson
 
 from engine.errors import Conflict, Findings, NotFound
 from engine.plan.draft import Options
+from engine.plan.drift import NO_MARKS, DriftMarks
 from engine.principal import Principal
 from engine.service.actions import cancel as cancelling
 from engine.service.actions.moves import Moves
 from engine.service.converge_rounds import begin_round, check_continued
 from engine.service.dry_run import DryRun
-from engine.service.observations import repair_drift
+from engine.service.observations import read_repairs, repair_drift
 from engine.service.reads.stack_outputs import refuse_if_read
 from engine.service.repairs import RepairNotNeeded, RepairUpdate, check_repair
 from engine.service.requests.adoption import check_adopted, check_imported, imported_resources
@@ -232,9 +233,10 @@ class Stacks:
             check_imported(blueprint.definition, self._traversals.registry)
             await self._traversals.supersede(conn, locked, request.requested_by)
             moved = await self._moves.apply(conn, project, locked, request, blueprint)
+            marks = NO_MARKS
             if request.converge:
                 automatic = repair is not None or continued is not None
-                await self._begin_converge(
+                marks = await self._begin_converge(
                     conn, locked, request, blueprint, repair, automatic=automatic
                 )
             current = await read_current_state(conn, stack_id, blueprint)
@@ -264,7 +266,7 @@ class Stacks:
                 header=stack_rows.StackHeader(project, locked.name, tags),
             )
             if request.plan_digest:
-                await self._dry_run.preview(conn, project, locked.name, desired)
+                await self._dry_run.preview(conn, project, locked.name, desired, marks)
             started = await self._traversals.start_update(conn, desired, warned)
             quotas = self._traversals.limits.for_project(project).quotas
             await quotas.check_change(conn, project, started.plan)
@@ -298,10 +300,14 @@ class Stacks:
         repair: RepairUpdate | None,
         *,
         automatic: bool,
-    ) -> None:
-        """Select the drift that the converge repairs, and begin its round. automatic: no user asks
-        for it. Raises RepairNotNeeded, if it is automatic and there is no drift any more."""
+    ) -> DriftMarks:
+        """Select the drift that the converge repairs, and begin its round. Return what it repairs,
+        if the request has the digest of a plan. automatic: no user asks for it. Raises
+        RepairNotNeeded, if it is automatic and there is no drift any more."""
         selected = await self._traversals.planner.select_defined(request, blueprint, locked.project)
+        marks = NO_MARKS
+        if request.plan_digest:
+            marks = await read_repairs(conn, locked.id, selected)
         if repair is None:
             repaired = await repair_drift(conn, locked.id, selected)
         else:
@@ -310,6 +316,7 @@ class Stacks:
             raise RepairNotNeeded
         number, keyring = locked.traversal + 1, self._traversals.keyring
         await begin_round(conn, locked, number, request, selected, keyring)
+        return marks
 
     async def delete(
         self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str = ""

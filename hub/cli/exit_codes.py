@@ -18,7 +18,8 @@ class ExitCode(IntEnum):
 
 MEANING = {
     ExitCode.COMPLETE: "success, or, with --wait and watch, the stack is COMPLETE",
-    ExitCode.ERROR: "request refused, object not found, or server unreachable",
+    ExitCode.ERROR: "request refused, object not found, or server unreachable; or a converge has"
+    " not repaired everything",
     ExitCode.USAGE: "invalid options or arguments",
     ExitCode.FAILED: "the stack is FAILED",
     ExitCode.STOPPED: "the stack is STOPPED (`headgate stack show` prints the command that"

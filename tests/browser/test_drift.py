@@ -262,6 +262,25 @@ async def test_the_plan_of_a_converge_is_shown_and_applied(
     await expect(drift).to_have_count(0)
 
 
+async def test_the_plan_lists_what_a_converge_cannot_repair(
+    visit: Visit, project: Http, things: Things
+) -> None:
+    away = thing(things, 2, listed=False, check={"url": "/things/${id}?fault=503"})
+    stack_id = await project.create("web", {"a": thing(things, 1), "b": away})
+    assert await project.until_ended("web") == "CREATE_COMPLETE"
+    del things.objects[await physical_id(project, "a")]
+    await observed(project, "web")
+    visitor = await visit(project, viewport={"width": 480, "height": 800})
+    page = await visitor.open("stack", "web", stack_id)
+    drift = page.get_by_role("region", name="Drift", exact=True)
+    await drift.get_by_role("button", name="Show plan").click()
+    dialog = page.get_by_role("dialog", name="Plan of a converge")
+    await expect(dialog.get_by_role("status")).to_have_text("1 replaced, 1 unchanged.")
+    states = dialog.get_by_role("region", name="Not repaired").get_by_role("listitem")
+    await expect(states).to_have_text([re.compile("b check: the service answered 503")])
+    assert await visitor.violations() == []
+
+
 async def test_the_plan_is_in_the_panel_of_a_resource_that_differs(
     visit: Visit, project: Http, things: Things
 ) -> None:

@@ -113,7 +113,8 @@ async def check_immutable(
 def partial_filter(request: StackRequest, names: Collection[str]) -> Callable[[str], bool] | None:
     """A function that returns whether a resource may change; None if the update is not partial.
 
-    names: of all resources, existing and new. Raises Invalid for a pattern that matches none.
+    names: of all resources, existing and new. Raises Invalid for a pattern that matches none, and
+    if no resource is left.
     """
     if not request.only and not request.except_:
         return None
@@ -132,4 +133,8 @@ def partial_filter(request: StackRequest, names: Collection[str]) -> Callable[[s
         for name in names
         if (not included or included.matches(name)) and not excluded.matches(name)
     )
+    if names and not selected:
+        selects = "`only` selects" if request.only else "the stack has"
+        reason = f"excludes each resource that {selects}, so nothing is left to change"
+        raise Invalid([Finding("except", reason, "Remove a pattern.")])
     return selected.__contains__

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
+
+import orjson
 
 from engine.hooks.drift_digests import digests_differ_in_sql
 from engine.plan.drift import DriftMarks, last_look
@@ -68,7 +71,8 @@ with recursive tree (id, parent_id, parent_resource) as (
         or exists (select from resource p
                     where p.stack_id = t.id and p.id = c.parent_resource and p.name = any ($4))
 ), differing as materialized (
-    select r.stack_id, r.id, r.name, m.action, b.state, b.reason
+    select r.stack_id, r.id, r.name, r.type, m.action, b.state, b.reason, b.since,
+           {DRIFT_DIGEST} as drift_digest, b.differences, {LAST_KNOWN}
       from tree t
      cross join lateral (select * from observation
                           where stack_id = t.id and resolved_at is null offset 0) b
@@ -115,9 +119,16 @@ def mark_statement(condition: str) -> str:
 MARK_DRIFTED = _mark_drifted.replace(_CONDITION, "")
 #: What MARK_DRIFTED writes. Locks nothing.
 READ_MARKS = f"""{_drifted.replace(_CONDITION, "")}
-select stack_id, id, name, action from drifted
+select stack_id, id, name, action, state, drift_digest, differences from drifted
 union all
-select stack_id, id, null, null from owner
+select stack_id, id, null, null, null, null, null from owner
+"""  # noqa: S608 - of constants
+#: Resources of unknown state. $2, $3: this state, and any text.
+READ_UNOBSERVED = f"""{_drifted.replace(_CONDITION, "")}
+select s.path, d.name, d.type, d.reason, d.since, d.last_known ->> 'state' as known
+  from drifted d
+ cross join lateral (select path from stack where id = d.stack_id offset 0) s
+ order by s.path, d.name
 """  # noqa: S608 - of constants
 #: Whether an observation `b` has drift that no event has reported.
 _IS_UNREPORTED = f"""(b.reported is null
@@ -349,7 +360,39 @@ async def read_marks(
         {row["id"]: action for row, action in drifted},
         {(row["stack_id"], row["name"]): action for row, action in drifted},
         frozenset(row["id"] for row in rows if not row["action"]),
+        {row["id"]: _drift_text(row) for row, _ in drifted},
     )
+
+
+def _drift_text(row: Any) -> str:
+    """A text that is another one if the drift of a resource is. The digest is missing if nothing
+    differs, or if a process of an earlier release has written the row."""
+    digest = row["drift_digest"]
+    if digest is None and row["differences"]:
+        digest = sha256(orjson.dumps(row["differences"], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return f"{row['state']} {digest or ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnobservedResource:
+    """A resource whose state is unknown, so that a converge cannot repair it. path: of its stack.
+    known: the state that was known before, if that was drift."""
+
+    path: str
+    name: str
+    type: str
+    reason: str
+    since: datetime
+    known: str | None
+
+
+async def read_unobserved(
+    conn: Connection, stack_id: UUID, names: Sequence[str] | None = None
+) -> list[UnobservedResource]:
+    """The resources of a stack and its nested stacks whose state is unknown, without those that
+    the stacks do not own. names: as for `mark_drifted`."""
+    rows = await conn.fetch(READ_UNOBSERVED, stack_id, [ObservedState.UNKNOWN], [""], names, None)
+    return [UnobservedResource(**row) for row in rows]
 
 
 async def read_drift(conn: Connection, stack_id: UUID) -> list[DriftedResource]:

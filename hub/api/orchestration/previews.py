@@ -5,6 +5,7 @@ from typing import Final
 
 from aiohttp import web
 
+from channels.envelope import rfc3339
 from engine.errors import Findings
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import OutputDefinition, StackDefinition
@@ -15,7 +16,9 @@ from engine.hot.syntax.keyed_names import plain_name
 from engine.plan.expected_changes import ExpectedHook
 from engine.service.plan_preview import KINDS, Preview, PreviewedResource
 from engine.service.requests.requests import StackRequest
+from engine.store.observer.drift_rows import UnobservedResource
 from engine.store.records import StackRecord
+from engine.store.stacks.stack_locks import split_path
 from engine.words import ANYONE, Json
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
@@ -91,6 +94,17 @@ def _expected_hook(one: ExpectedHook) -> responses.ExpectedHook:
     }
 
 
+def _unknown_state(one: UnobservedResource) -> responses.UnrepairedResource:
+    return {
+        "resource_name": one.name,
+        "resource_type": one.type,
+        "path": "/".join((*split_path(one.path), one.name)),
+        "reason": one.reason,
+        "since": rfc3339(one.since),
+        "last_known_state": one.known,
+    }
+
+
 def _approvers(rule: Rule) -> list[str]:
     """Who may answer, in words."""
     if rule.mode != "wait":
@@ -122,7 +136,7 @@ def _changes(
 def preview_document(
     preview: Preview, project: str, warnings: list[responses.Warning], *, nested: bool
 ) -> responses.Preview:
-    """`stops`, `out_of_date`, `plan_digest` and `warnings` are additions to Heat's response."""
+    """Heat's response has only `resource_changes`."""
     changes: dict[str, list[responses.PreviewedResource]] = {kind: [] for kind in KINDS.values()}
     for kind, document in _changes(preview, project, nested=nested):
         changes[kind].append(document)
@@ -136,6 +150,7 @@ def preview_document(
         },
         "stops": [_expected_hook(one) for one in preview.expected_hooks],
         "out_of_date": list(preview.out_of_date),
+        "unknown_states": [_unknown_state(one) for one in preview.unobserved],
         "plan_digest": preview.digest,
         "warnings": warnings,
     }

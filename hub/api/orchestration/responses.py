@@ -7,6 +7,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from engine.hot.schema.type_schema import Kind
+from engine.plan.drift import REPAIRED_AS
 from engine.words import Json, Mode, OnTimeout, Operation
 from hub.api.openapi_components import Count, Document, HookPoint, Uri, Uuid, one_of
 
@@ -339,10 +340,25 @@ class ResourceChanges(TypedDict):
     deleted: list[PreviewedResource]
 
 
+class UnrepairedResource(TypedDict):
+    """`last_known_state`: null if the resource did not differ before its state became unknown."""
+
+    resource_name: str
+    resource_type: str
+    path: str
+    reason: str
+    since: Time
+    last_known_state: Annotated[str, one_of(REPAIRED_AS)] | None
+
+
 class Preview(TypedDict):
+    """`unknown_states`: the resources that a converge cannot repair, because their state is
+    unknown; empty without a converge."""
+
     resource_changes: ResourceChanges
     stops: list[ExpectedHook]
     out_of_date: list[str]
+    unknown_states: list[UnrepairedResource]
     plan_digest: str
     warnings: list[Warning]
 

@@ -11,6 +11,7 @@ from engine.words import DRIFT, Action, Status
 from headgate.connection import url_path
 from hub.cli import options
 from hub.cli.commands import stack_change
+from hub.cli.commands.converge_rounds import check_repaired
 from hub.cli.commands.sources import Sources
 from hub.cli.commands.stack_change import Outcome, wait_for_action
 from hub.cli.confirmation import confirm, existing_resources, format_count, resource_facts
@@ -160,7 +161,11 @@ def update(
         preview = ask(server, preview_of)
         print_result(preview, server.format, lambda: plan_output.render(name, preview))
         return
-    stack_change.run(server, name, "UPDATE", wait, start)
+
+    async def check(client: ApiClient, outcome: Outcome) -> Outcome:
+        return await check_repaired(client, outcome, parts)
+
+    stack_change.run(server, name, "UPDATE", wait, start, check if converge else None)
 
 
 @app.command(name="list")

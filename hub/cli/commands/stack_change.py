@@ -53,13 +53,16 @@ def run(
     action: str,
     wait: WaitOptions,
     start: Callable[[ApiClient, Json], Awaitable[None]],
+    check: Callable[[ApiClient, Outcome], Awaitable[Outcome]] | None = None,
 ) -> NoReturn:
-    """Find a stack, start an action with `start`, wait for it, and end the command."""
+    """Find a stack, start an action with `start`, wait for it, and end the command. check: what it
+    returns counts, if the command waits."""
 
     async def work(client: ApiClient) -> Outcome:
         stack = await find_stack(client, name)
         await start(client, stack)
-        return await wait_for_action(client, stack["id"], action, wait)
+        outcome = await wait_for_action(client, stack["id"], action, wait)
+        return await check(client, outcome) if check and wait.any else outcome
 
     finish(ask(server, work), server.format)
 

@@ -1,7 +1,6 @@
 """headgate stack: observe, drift and converge."""
 
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ from headgate.connection import Query
 from headgate.errors import RequestError
 from hub.cli import options
 from hub.cli.commands import converge_rounds, stack_change
+from hub.cli.commands.converge_rounds import REFUSALS
 from hub.cli.commands.stack_change import Outcome
 from hub.cli.commands.stack_observation import read_drift, request_observation, wait_until_observed
 from hub.cli.confirmation import confirm
@@ -35,8 +35,6 @@ app = typer.Typer()
 NO_PLAN: Mapping[str, Json] = {"plan": None, "plan_refused": None}
 #: Resources that a question names.
 MAX_RESOURCES = 10
-#: Statuses of a refused plan.
-REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT)
 
 
 @app.command()
@@ -149,8 +147,10 @@ def converge_facts(found: Mapping[str, Json]) -> list[str]:
     lines += [
         f"  {kind}: {one['path']} ({one['resource_type']})" for kind, one in lost[:MAX_RESOURCES]
     ]
-    rest = len(lost) - MAX_RESOURCES
-    return [*lines, f"  and {rest} more; see --dry-run"] if rest > 0 else lines
+    if (rest := len(lost) - MAX_RESOURCES) > 0:
+        lines.append(f"  and {rest} more; see --dry-run")
+    unknown = found["plan"].get("unknown_states", ())
+    return [*lines, converge_rounds.describe_unknown(unknown, "will not be")] if unknown else lines
 
 
 async def _plan(client: ApiClient, stack: Json, query: Query | None = None) -> Json:

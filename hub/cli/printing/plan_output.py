@@ -1,6 +1,6 @@
 """The plan of a dry run, for people. Formatting only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +62,24 @@ def _plan_text(name: str, preview: Mapping[str, Json]) -> "Text":
     if preview["out_of_date"]:
         names = ", ".join(preview["out_of_date"])
         text.append(f"Out of date and not changed: {plain(names)}\n")
+    text.append("".join(f"{line}\n" for line in unknown_lines(preview.get("unknown_states", ()))))
     text.append(f"Plan: {preview['plan_digest']}")
     return text
+
+
+def unknown_lines(found: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    """The resources that a converge does not repair, because their state is unknown. found: of the
+    API."""
+    if found:
+        yield "Not repaired, because the state is unknown:"
+    for one in found:
+        yield plain(f"      {known_state(one)}: {one['reason']}")
+
+
+def known_state(one: Mapping[str, Json]) -> str:
+    """``web (last known: changed)``."""
+    known = one["last_known_state"]
+    return f"{one['path']} (last known: {known})" if known else str(one["path"])
 
 
 def uncertain_resources(changes: Mapping[str, Json]) -> list[Json]:

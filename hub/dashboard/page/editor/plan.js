@@ -10,11 +10,12 @@
  * @typedef {{path: string, resource_name: string | null, point: string, mode: string,
  *   operation: string, certain: boolean, timeout_seconds: number | null, on_timeout: string,
  *   answer_by: string[], approvals: number}} Stop
+ * @typedef {{path: string, reason: string, last_known_state: string | null}} UnknownState
  * @typedef {{resource_changes: Record<string, Planned[]>, stops: Stop[], out_of_date: string[],
- *   plan_digest: string}} Preview
+ *   unknown_states?: UnknownState[], plan_digest: string}} Preview
  * @typedef {{kind: string, title: string, resources: Planned[]}} Group
- * @typedef {{groups: Group[], unchanged: number, stops: Stop[], outOfDate: string[], digest: string,
- *   destroys: string[], same: boolean, adopted: {name: string, value: Adopted}[]}} Plan
+ * @typedef {{groups: Group[], unchanged: number, stops: Stop[], outOfDate: string[],
+ *   unknownStates: UnknownState[], digest: string, destroys: string[], same: boolean, adopted: {name: string, value: Adopted}[]}} Plan
  */
 
 /** Kinds of changes and their titles, most destructive first; then resources without an expected
@@ -51,6 +52,7 @@ export function planOf(preview) {
     unchanged: (changes.unchanged ?? []).length,
     stops: preview.stops,
     outOfDate: preview.out_of_date,
+    unknownStates: preview.unknown_states ?? [],
     digest: preview.plan_digest,
     destroys,
     same: groups.length === 0,

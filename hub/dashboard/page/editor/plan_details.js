@@ -27,7 +27,24 @@ export function PlanDetails({ plan, draft, note }) {
       html`<p>Out of date (this partial update does not change them):
         <span class="breaks"> ${plan.outOfDate.join(", ")}</span></p>`
     }
+    <${UnknownStates} states=${plan.unknownStates} />
     <${AdoptedValues} adopted=${plan.adopted} />`;
+}
+
+/** @param {{states: Plan["unknownStates"]}} props */
+function UnknownStates({ states }) {
+  if (states.length === 0) return null;
+  return html`<section aria-label="Not repaired">
+    <h3>Not repaired, because the state is unknown <span class="muted">${states.length}</span></h3>
+    <ul>${states.map(
+      ({
+        path,
+        reason,
+        last_known_state,
+      }) => html`<li key=${path} class="breaks"><code>${path}</code>
+        ${" "}<span class="muted">${last_known_state && `last known: ${last_known_state}; `}${reason}</span></li>`,
+    )}</ul>
+  </section>`;
 }
 
 /** @param {{adopted: Plan["adopted"]}} props */
