@@ -37,6 +37,8 @@ IGNORE_EXAMPLE = "Write a map such as {web: [$.tags.*]}: paths by resource name.
 #: Returns the resources that a pattern matches, by their path from the root stack, with the paths
 #: that their observations compare; None: not known. Unknown resources of a nested stack are one.
 ObservedPaths = Callable[[str], Iterable[tuple[str, Collection[str] | None]]]
+#: Longer durations get a warning.
+MAX_DURATION = timedelta(days=365)
 #: Maximum number of resources that a warning names.
 MAX_NAMED = 3
 CHECK_PATH = "Check it: `headgate stack drift` shows the paths of differences."
@@ -132,6 +134,7 @@ class PolicyRules:
         if not isinstance(section, Mapping):
             return
         self._check_interval(section, findings)
+        _check_lengths(section, findings)
         self._check_effect(section, project, findings)
         _check_matches(_read_ignore(section.get(IGNORE), "", Findings()), known, paths, findings)
         for key, rule in self._rules_by_key(project).items():
@@ -210,6 +213,20 @@ def read_section(section: Json, place: str, findings: Findings) -> None:
     _read_repairs(section.get(REPAIRS_PER_DAY), f"{place}.{REPAIRS_PER_DAY}", findings)
     read_window(section.get(WINDOW), f"{place}.{WINDOW}", findings)
     read_hold(section.get(HOLD), f"{place}.{HOLD}", findings)
+
+
+def _check_lengths(section: Mapping[str, Json], findings: Findings) -> None:
+    """Warn of durations after which nothing is observed or reported any more."""
+    every = _read_interval(section.get(OBSERVE), "", Findings())
+    tolerate = _read_tolerance(section.get(TOLERATE), "", Findings())
+    for key, length, remedy in (
+        (f"{OBSERVE}.{EVERY}", every, f"Write a shorter interval, or {OBSERVE}: {NEVER}."),
+        (TOLERATE, tolerate, f"Write a shorter time, or {ON_DRIFT}: {OnDrift.IGNORE}."),
+    ):
+        if length is not None and length > MAX_DURATION:
+            longest = format_duration(MAX_DURATION)
+            reason = f"is longer than {longest}; until then, drift is not found or reported"
+            findings.warn(f"{SECTION}.{key}", reason, remedy, "NoEffect")
 
 
 def _check_needed(section: Mapping[str, Json], place: str, findings: Findings) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from engine.errors import Findings, public, without_value
 from engine.hooks.hash_chain import Entry
-from engine.hot.definition.stack import evaluate_output
+from engine.hot.definition.stack import StackDefinition, evaluate_output
 from engine.hot.evaluation.resolver import resolve
 from engine.hot.expressions.expression import Expression, decode, is_static, referenced_resources
 from engine.hot.expressions.masking import MASK, contains_mask, iterate_texts, leaks_secret
@@ -19,6 +19,7 @@ from engine.missing_objects import no_event, no_hook, no_resource, no_stack, no_
 from engine.service.reads.graphs import StackGraph, read_graphs
 from engine.service.reads.written_types import WrittenTypes, written_types
 from engine.service.requests.blueprint import Limits
+from engine.service.requests.policy_check import check_section
 from engine.service.requests.requests import Output, StackValues
 from engine.store.audit.audit_log import ListedEntry, LogFilter, read_log, read_log_of_project
 from engine.store.connection import Connection
@@ -91,6 +92,14 @@ class Reads:
     ) -> None:
         """Check the rules of a type that concern several properties."""
         self._registry.check_properties(name, properties, place, findings)
+
+    def check_convergence(
+        self, section: Json, definition: StackDefinition, project: str, findings: Findings
+    ) -> None:
+        """Check the section `convergence` of a new stack."""
+        check_section(
+            section, definition, self._registry, self._limits.convergence, project, findings
+        )
 
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound),

@@ -145,9 +145,8 @@ class Blueprint:
 
     @property
     def convergence(self) -> Json:
-        """The section `convergence` of the template and the environment; None: there is none."""
-        section = self.template.document.get(SECTION)
-        return merge_sections(section, self.environment.document.get(SECTION))
+        """See `section_of`."""
+        return section_of(self.template, self.environment)
 
     @property
     def region(self) -> str:
@@ -306,6 +305,11 @@ def _read_rules(
         else [one for one, _ in declarations_of_parent(nested.parent_rules, nested.path[-1])]
     )
     return _Rules(by_request, by_environment, reader.declarations(template.hook_declarations))
+
+
+def section_of(template: Template, environment: Environment) -> Json:
+    """The section `convergence` of the template and the environment; None: there is none."""
+    return merge_sections(template.document.get(SECTION), environment.document.get(SECTION))
 
 
 def warnings_of(

@@ -31,18 +31,35 @@ def check_policy(
 ) -> list[Finding]:
     """Warnings about the policy. Raises Invalid if it is wrong. existing: (path, type) of the
     existing resources."""
-    section = blueprint.convergence
-    if section is None:
-        return []
-    definition, lookup = blueprint.definition, subtree_lookup(registry)
-    known = merge_trees(existing_tree(existing, lookup), declared_tree(definition, lookup))
-    compared = _ComparedPaths(registry)
     findings = Findings()
-    rules.check(
-        section, project, known, lambda one: compared.find(one, definition, known), findings
+    check_section(
+        blueprint.convergence, blueprint.definition, registry, rules, project, findings, existing
     )
     findings.raise_if_any()
     return list(findings.warnings)
+
+
+def check_section(
+    section: Json,
+    definition: StackDefinition,
+    registry: TypeRegistry,
+    rules: PolicyRules,
+    project: str,
+    findings: Findings,
+    existing: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Add findings about the section of a stack (None: it has none), and warnings. definition: may
+    have resources whose condition is not known yet."""
+    if section is None:
+        return
+    lookup = subtree_lookup(registry)
+    undecided = {name: lookup(one) for name, one in definition.undecided.items()}
+    declared = {**undecided, **declared_tree(definition, lookup)}
+    known = merge_trees(existing_tree(existing, lookup), declared)
+    compared = _ComparedPaths(registry)
+    rules.check(
+        section, project, known, lambda one: compared.find(one, definition, known), findings
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ ACTIONS: Mapping[str, Act] = {
 }
 
 
+#: Headgate's own actions without options. Heat ignores the options of the others.
+OWN = frozenset({"stop", "observe"})
 #: An update that repairs drift.
 CONVERGE = "converge"
 #: Keys of the map of `converge`, as of an update.
@@ -70,6 +72,15 @@ async def _converge(request: web.Request, stack_id: UUID, options: Json) -> None
         await engine.stacks.update(project, stack_id, new, warned)
 
 
+def _refuse_options(name: str, options: Json) -> None:
+    remedy = f'Send {{"{name}": null}}.'
+    if isinstance(options, dict):
+        for key in options:
+            raise invalid(f"{name}.{key}", "is not a known key here", remedy)
+    elif options not in (None, ""):
+        raise invalid(name, "must be null", remedy)
+
+
 async def act(request: web.Request) -> web.Response:
     stack, body = await stack_of(request), await body_of(request)
     names = list(body)
@@ -83,6 +94,8 @@ async def act(request: web.Request) -> web.Response:
         return json_response(None)
     if names[0] not in ACTIONS:
         raise invalid("", f"Invalid action {names[0]} specified", known)
+    if names[0] in OWN:
+        _refuse_options(names[0], body[names[0]])
     who = identity_of(request)
     await ACTIONS[names[0]](context_of(request).engine, project_of(request), stack.id, who)
     return json_response(None)

@@ -215,7 +215,7 @@ def _converge(values: _Body) -> tuple[bool, int]:
     rounds = options.get("rounds", 1)
     if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= MAX_ROUNDS:
         reason = f"must be an integer from 1 to {MAX_ROUNDS}"
-        values.findings.add("converge.rounds", reason, f"Send at most {MAX_ROUNDS}.")
+        values.findings.add("converge.rounds", reason, f"Send a number from 1 to {MAX_ROUNDS}.")
         return True, 1
     if rounds > 1 and values.value("plan_digest"):
         remedy = "Leave out `plan_digest`, or `rounds`."

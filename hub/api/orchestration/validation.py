@@ -29,9 +29,10 @@ from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.functions.cost_budget import CostLimits
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.template.template import Template
+from engine.plan.convergence import SECTION, read_section
 from engine.service import Limits, StackRequest
 from engine.service.reads.stack_outputs import with_stack_outputs
-from engine.service.requests.blueprint import warnings_of
+from engine.service.requests.blueprint import section_of, warnings_of
 from engine.service.requests.parsing import ParsedRequest
 from engine.words import Json
 from hub.api.app_context import context_of, project_of
@@ -58,6 +59,9 @@ MAX_FETCHED = 20
 PLACE = "files"
 
 T = TypeVar("T")
+#: Adds findings about the section `convergence` (None: there is none). Also given: the definition
+#: of the stack, and its project.
+CheckConvergence = Callable[[Json, StackDefinition, str, Findings], None]
 
 
 async def validate(request: web.Request) -> web.Response:
@@ -105,6 +109,7 @@ async def _validate(
                     show_nested=show_nested,
                     stack_outputs=outputs,
                     check_properties=context.engine.reads.check_properties,
+                    check_convergence=context.engine.reads.check_convergence,
                 ),
                 project,
             ),
@@ -113,7 +118,7 @@ async def _validate(
         partial(context.engine.validation_outputs, project),
         {},
     )
-    warned.warn_all((*new.warnings, *validated.definition.warnings))
+    warned.warn_all((*new.warnings, *validated.definition.warnings, *validated.warnings))
     await context.engine.external_validation.validate(
         validated.definition, project, new.credential, validated.environment.region
     )
@@ -129,12 +134,14 @@ def _check_ignored(request: web.Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ValidTemplate:
-    """A valid template. parameters: values by name."""
+    """A valid template. parameters: values by name. warnings: those that the definition does not
+    have."""
 
     template: Template
     environment: Environment
     parameters: Mapping[str, Json]
     definition: StackDefinition
+    warnings: Sequence[Finding] = ()
 
     def document(
         self, warnings: list[responses.Warning], show_nested: bool = False
@@ -176,12 +183,14 @@ def validate_template(
     show_nested: bool = False,
     stack_outputs: StackOutputs | None = None,
     check_properties: CheckProperties = lambda *_: None,
+    check_convergence: CheckConvergence = lambda *_: None,
 ) -> ValidTemplate:
     """Raises Invalid with all findings, MissingTemplates if templates must be fetched first.
 
     validators: names of the custom constraints that this server can validate. fetched: templates by
     URL. show_nested: parameters of nested templates may have no value, as in Heat, because the
     caller wants to know which there are. stack_outputs, check_properties: see `define_stack`.
+    check_convergence: adds findings about the section of the stack.
     """
     parsed = limits.read(new, None, fetched=fetched or {})
     parsed = replace(parsed, nesting=replace(parsed.nesting, values_later=show_nested))
@@ -192,6 +201,11 @@ def validate_template(
         stack_outputs, check_properties,
     )  # fmt: skip
     _check_hooks(parsed, limits, types, findings)
+    section = section_of(parsed.template, parsed.environment)
+    if definition is not None:
+        check_convergence(section, definition, project, findings)
+    elif section is not None:
+        read_section(section, SECTION, findings)
     warnings = warnings_of(new, parsed, definition, findings.warnings)
     if new.strict or limits.strict:
         findings.all += as_errors(warnings)
@@ -200,7 +214,9 @@ def validate_template(
         raise MissingTemplates(findings.all, parsed.nesting.missing, warnings)
     if findings.all or definition is None:
         raise Invalid(findings.all, warnings)
-    return ValidTemplate(parsed.template, parsed.environment, parameters, definition)
+    return ValidTemplate(
+        parsed.template, parsed.environment, parameters, definition, findings.warnings
+    )
 
 
 def _check_hooks(

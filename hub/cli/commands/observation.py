@@ -1,5 +1,6 @@
 """headgate observation."""
 
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import typer
@@ -8,9 +9,11 @@ from headgate.connection import url_path
 from headgate.errors import RequestError
 from hub.cli.confirmation import format_count
 from hub.cli.connection.client import ApiClient
-from hub.cli.context import ask, print_result
-from hub.cli.messages import note
+from hub.cli.context import ask, error_text, print_result, request_error
+from hub.cli.exit_codes import ExitCode
+from hub.cli.messages import stop
 from hub.cli.options import ServerOptions, with_options
+from hub.cli.printing.consoles import standard_error
 from hub.cli.printing.renderables import wrapped_text
 
 Json = Any
@@ -36,24 +39,25 @@ def report(
     changes = [{"physical_resource_id": one, "type": type_} for one in ids]
     body = {"observations": changes}
 
-    async def work(client: ApiClient) -> tuple[Json, str]:
+    async def work(client: ApiClient) -> tuple[Json, RequestError | None]:
         found = await client.call("POST", url_path("observations"), body=body)
-        return found, await _unknown_type(client, type_) if type_ and found["unknown"] else ""
+        return found, await _unknown_type(client, type_) if type_ and found["unknown"] else None
 
-    found, hint = ask(server, work)
+    found, error = ask(server, work)
     print_result(found, server.format, lambda: wrapped_text(summary(found)))
-    if hint:
-        note(hint)
+    if error is not None:
+        text = error_text(error, terminal=standard_error().is_terminal)
+        stop(text, ExitCode.ERROR, request_error(error))
 
 
-async def _unknown_type(client: ApiClient, name: str) -> str:
-    """What is wrong with a type that the server does not have; empty: it has it, or that is not
-    known. The report is accepted already."""
+async def _unknown_type(client: ApiClient, name: str) -> RequestError | None:
+    """The error about a type that the server does not have; None: it has it, or that is not known.
+    The report is accepted already."""
     try:
         await client.call("GET", url_path("resource_types", name))
     except RequestError as error:
-        return str(error) if error.status == 404 else ""
-    return ""
+        return error if error.status == HTTPStatus.NOT_FOUND else None
+    return None
 
 
 def summary(found: Json) -> str:

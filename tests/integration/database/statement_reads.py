@@ -76,6 +76,7 @@ ARGUMENTS: Mapping[str, Mapping[int, str]] = {
     "engine.store.observer.drift_rows.MARK_DRIFTED": _DRIFTED,
     "engine.store.observer.drift_rows.MARK_REPORTED": {**_DRIFTED, 6: "interval '0'"},
     "engine.store.observer.drift_rows.READ_MARKS": _DRIFTED,
+    "engine.store.observer.drift_rows.READ_UNOBSERVED": _DRIFTED,
     "engine.store.observer.drift_rows.RECORD_UNREPAIRED": {3: "false", 4: "null::uuid[]"},
     "engine.store.observer.drift_rows.REPAIRABLE": {
         2: "array[interval '0']",
@@ -147,6 +148,7 @@ OF_A_STACK: Mapping[str, str] = {
     "engine.store.observer.drift_rows.MARK_REPORTED": _TREE,
     "engine.store.observer.drift_rows.READ_DRIFT": _TREE,
     "engine.store.observer.drift_rows.READ_MARKS": _TREE,
+    "engine.store.observer.drift_rows.READ_UNOBSERVED": _TREE,
     "engine.store.observer.drift_rows.RECORD_UNREPAIRED": _FILTER,
     "engine.store.observer.drift_rows.REPAIRABLE": _TREE,
     "engine.store.observer.drift_rows.REPORT": "the drift of a stack",

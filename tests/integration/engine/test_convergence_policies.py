@@ -537,12 +537,14 @@ async def test_an_operator_rule_of_the_settings_applies_to_new_stacks(
         ({"ignore": {"a": ["*x" * 101]}}, "convergence.ignore", "202 characters", "Shorten"),
         ({"ignore": {"wbe": ["$.size"]}}, "convergence.ignore.wbe", "no resource", '"web"'),
         ({"ignore": {"web": ["$.sice"]}}, "convergence.ignore.web", "no property", '"$.size"'),
+        ({"on_drift": "repair"}, "convergence.on_drift", "needs observations", "every: 10m"),
+        ({"tolerate": "5m"}, "convergence.tolerate", "has no effect without", "Remove it"),
     ],
 )
 async def test_a_wrong_policy_is_refused(
     unobserved: Program, things: Things, convergence: Json, place: str, reason: str, remedy: str
 ) -> None:
-    body = {
+    body: Json = {
         "stack_name": "s",
         "template": {"heat_template_version": "2018-08-31", "resources": {"web": thing(things)}},
         "environment": {"convergence": convergence},
@@ -552,6 +554,68 @@ async def test_a_wrong_policy_is_refused(
     (found,) = document["error"]["findings"]
     assert found["place"] == place
     assert reason in found["reason"] and remedy in found["remedy"]
+    # A validation finds the same, beside the errors of the template. Its errors have one type.
+    found["type"] = "Invalid"
+    del body["stack_name"]
+    status, document = await unobserved.call("POST", "/validate", body)
+    assert (status, document["error"]["findings"]) == (400, [found]), document
+    body["template"]["resources"]["other"] = {"type": "No::Such"}
+    status, document = await unobserved.call("POST", "/validate", body)
+    places = [one["place"] for one in document["error"]["findings"]]
+    assert any(one.startswith("resources.other") for one in places), places
+    assert (place in places) == (reason not in LATER), places
+
+
+#: Errors that need the resources of the stack, or the rules of the operator.
+LATER = ("needs observations", "has no effect without", "no resource", "no property")
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["all parameters", "missing parameters"])
+async def test_a_policy_is_validated_before_all_values_are_known(
+    unobserved: Program, things: Things, given: bool
+) -> None:
+    template = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"wanted": {"type": "boolean"}, "size": {"type": "number"}},
+        "conditions": {"is_wanted": {"get_param": "wanted"}},
+        "resources": {
+            "web": thing(things, compare={"$.size": {"get_param": "size"}}),
+            "perhaps": {"condition": "is_wanted", **thing(things)},
+        },
+    }
+    ignore = {"web": ["$.size"], "perhaps": ["$.size"]}
+    policy = {"observe": {"every": "10m"}, "on_drift": "notify", "ignore": ignore}
+    body = {"template": template, "environment": {"convergence": policy}}
+    if given:
+        body["parameters"] = {"wanted": True, "size": 1}
+    status, document = await unobserved.call("POST", "/validate", body)
+    assert status == 200, document
+    assert bool(document["warnings"]) != given  # it is not known what `perhaps` compares
+    ignore["perhpas"] = ["$.size"]
+    status, document = await unobserved.call("POST", "/validate", body)
+    (found,) = document["error"]["findings"]
+    assert (status, found["place"]) == (400, "convergence.ignore.perhpas")
+    assert '"perhaps"' in found["remedy"]
+
+
+async def test_a_duration_of_more_than_a_year_gets_a_warning(
+    unobserved: Program, things: Things
+) -> None:
+    policy = {"observe": {"every": "36500d"}, "on_drift": "notify", "tolerate": "366d"}
+    template = {"heat_template_version": "2018-08-31", "resources": {"a": thing(things)}}
+    body = {"template": template, "environment": {"convergence": policy}}
+    status, document = await unobserved.call("POST", "/validate", body)
+    assert status == 200, document
+    assert [(one["path"], one["code"]) for one in document["warnings"]] == [
+        ("convergence.observe.every", "NoEffect"), ("convergence.tolerate", "NoEffect"),
+    ]  # fmt: skip
+    assert all("longer than 365d" in one["message"] for one in document["warnings"])
+    await created(unobserved, {"a": thing(things)}, policy)
+    history = (await unobserved.stack_request("GET", "s", "/history"))["events"]
+    assert "longer than 365d" in str(history[0]["data"]["warnings"])
+    policy |= {"observe": {"every": "365d"}, "tolerate": "365d"}
+    status, document = await unobserved.call("POST", "/validate", body)
+    assert (status, document["warnings"]) == (200, [])
 
 
 async def test_an_interval_below_the_shortest_is_extended_with_a_warning(

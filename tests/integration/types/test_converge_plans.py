@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -207,6 +209,59 @@ async def test_a_converge_that_could_not_observe_fails_with_what_it_has_not_repa
     )
     await command(run, *words, "--wait")
     assert first["size"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "reason", "remedy"),
+    [
+        ({"observe": {"x": 1}}, "observe.x", "is not a known key here", '{"observe": null}'),
+        ({"stop": {"x": 1}}, "stop.x", "is not a known key here", '{"stop": null}'),
+        ({"observe": True}, "observe", "must be null", '{"observe": null}'),
+        ({"converge": {"rounds": 0}}, "converge.rounds", "from 1 to 10", "from 1 to 10"),
+        ({"converge": {"rounds": 11}}, "converge.rounds", "from 1 to 10", "from 1 to 10"),
+    ],
+    ids=str,
+)
+async def test_options_of_actions_that_do_not_exist_are_refused(
+    run: Program, things: Things, body: Json, place: str, reason: str, remedy: str
+) -> None:
+    await created(run, {"a": alone(things)})
+    things.requests.clear()
+    status, error = await expect_error(run, "POST", "s", "/actions", body)
+    (found,) = error["findings"]
+    assert (status, found["place"]) == (400, place), found
+    assert reason in found["reason"] and remedy in found["remedy"]
+    assert not (await run.stack_request("GET", "s", "/drift"))["observing"]
+    # As clients of Heat send them.
+    accepted: tuple[Json, ...] = (None, "", {})
+    for options in accepted:
+        await run.stack_request("POST", "s", "/actions", {"observe": options})
+
+
+async def test_a_report_about_a_type_that_does_not_exist_fails(
+    run: Program, things: Things
+) -> None:
+    await created(run, {"a": alone(things)})
+    words = ("observation", "report", "t1", "--type")
+    text, message = await command(run, *words, "Headgate::HTPP", code=1)
+    assert "Observing 0 resources" in text
+    assert "Headgate::HTPP" in message and "GET " not in message
+    assert "Headgate::HTTP" in message or "`headgate type list`" in message
+    _, message = await command(run, *words, "Foo::Bar", code=1)
+    assert "`headgate type list`" in message, message
+    text, message = await command(run, *words, "Headgate::HTTP")
+    assert ("Observing 1 resource of 1 stack." in text, message) == (True, "")
+
+
+async def test_the_command_line_validates_policies(run: Program, things: Things) -> None:
+    template = {"heat_template_version": "2018-08-31", "resources": {"a": alone(things)}}
+    with TemporaryDirectory() as directory:
+        (Path(directory) / "t.yaml").write_text(json.dumps(template))
+        (Path(directory) / "e.yaml").write_text("convergence:\n  on_drift: repiar\n")
+        words = ("template", "validate", f"{directory}/t.yaml", "-e", f"{directory}/e.yaml")
+        _, message = await command(run, *words, code=1)
+    assert '"repair"' in message
+    assert "e.yaml:2:3: convergence.on_drift" in message
 
 
 async def test_a_selection_that_excludes_all_that_it_selects_is_refused(

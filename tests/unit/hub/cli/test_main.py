@@ -190,7 +190,12 @@ async def test_a_jsonpath_without_a_match_says_so(
 async def test_an_observation_of_an_unknown_type_says_so() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.method == "GET":
-            error = {"error": {"message": "no type. Did you mean X?", "type": "EntityNotFound"}}
+            error = {
+                "error": {
+                    "message": "no type. See GET .../resource_types.",
+                    "type": "EntityNotFound",
+                }
+            }
             return web.json_response(error, status=404)
         return web.json_response({"resources": 0, "stacks": 0, "unknown": 1})
 
@@ -198,7 +203,8 @@ async def test_an_observation_of_an_unknown_type_says_so() -> None:
     async with running_stub(answer) as stub:
         line = [*words, "--url", stub.url]
         done = await asyncio.to_thread(CliRunner().invoke, app, line)
-        assert done.exit_code == 0 and "Did you mean X?" in done.stderr
+        assert done.exit_code == 1
+        assert done.stderr == "headgate: no type. See `headgate type list`.\n"
         assert "Observing 0 resources of 0 stacks. 1 ID belongs to no resource" in done.stdout
         assert stub.seen[-1].path.endswith("/resource_types/UNKNOWN")
 
