@@ -20,6 +20,7 @@ from collections.abc import (
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from engine.bounded_wait import wait_at_most
@@ -34,8 +35,13 @@ Part = TypeVar("Part")
 POLL = timedelta(seconds=10)
 #: Seconds: the shortest sleep, for work that is due but claimed by another process.
 _MIN_SLEEP = 0.01
-#: Seconds that work may wait for a service before it makes room for other work.
+#: Seconds that work may wait for services, in all, before it makes room for other work whenever it
+#: waits.
 PATIENCE = 5.0
+#: Seconds for which a project is slow after work of it has made room.
+SLOW = 600.0
+#: Projects that are remembered at most: as slow, or for the kind of their last work.
+REMEMBERED = 1_000
 
 
 class ClaimSlot:
@@ -51,12 +57,16 @@ class ClaimSlot:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Make room for other claims if this block, which only waits for a service, takes long."""
-        timer = asyncio.get_running_loop().call_later(self._patience, self._make_room)
+        """Make room for other claims if this block, which only waits for services, takes long, or
+        such blocks of the claim have taken long."""
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        timer = loop.call_later(max(self._patience, 0.0), self._make_room)
         try:
             yield
         finally:
             timer.cancel()
+            self._patience -= loop.time() - begin
             self.is_waiting = False
 
     async def waiting_for(self, parts: AsyncIterable[Part]) -> AsyncIterator[Part]:
@@ -76,20 +86,42 @@ class ClaimSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class DueWork(Generic[Claimed]):
-    """claim: claims work of a project not among those given; None: none is due. until_next: the
-    time until work of such a project is due; None: none is planned. run: does claimed work in a
-    slot, and releases it if it is cancelled. project_of: of claimed work. at_once, of_project:
-    claims under way at the same time, of all projects and of one. waiting: further ones of all
-    projects, as long as so many wait for a service. patience: see `ClaimSlot`."""
+class BusyProjects:
+    """What may not be claimed now. projects: nothing of these. urgent_only: only what users have
+    requested. reports_last: other work of these precedes what was reported."""
 
-    claim: Callable[[Sequence[str]], Awaitable[Claimed | None]]
+    projects: Sequence[str] = ()
+    urgent_only: Sequence[str] = ()
+    reports_last: Sequence[str] = ()
+
+    @property
+    def busy(self) -> list[str]:
+        """The projects of which only requested work may be claimed, or none."""
+        return [*self.projects, *self.urgent_only]
+
+
+@dataclass(frozen=True, slots=True)
+class DueWork(Generic[Claimed]):
+    """claim: claims work within limits; None: none is due. until_next: the time until work of a
+    project not among those given is due; None: none is planned. run: does claimed work in a slot,
+    and releases it if it is cancelled. project_of: of claimed work. at_once, of_project: claims
+    under way at the same time, of all projects and of one. waiting: further ones of all projects,
+    as long as so many wait for a service. reserved: the last places, which are for projects without
+    other claims, of which none has made room in the last minutes; see `SLOW`. urgent: further
+    claims of a project that users have requested, as long as so many of it wait. is_reported:
+    whether claimed work was reported: other work of the project that is due precedes more of it.
+    patience: see `ClaimSlot`."""
+
+    claim: Callable[[BusyProjects], Awaitable[Claimed | None]]
     until_next: Callable[[Sequence[str]], Awaitable[timedelta | None]]
     run: Callable[[Claimed, ClaimSlot], Coroutine[Any, Any, None]]
     project_of: Callable[[Claimed], str]
     at_once: int
     of_project: int
     waiting: int
+    reserved: int = 0
+    urgent: int = 0
+    is_reported: Callable[[Claimed], bool] = lambda _: False
     patience: float = PATIENCE
 
 
@@ -105,6 +137,10 @@ class ClaimLoop(Generic[Claimed]):
         self._work = work
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], RunningClaim] = {}
+        #: Until when projects are slow.
+        self._slow: dict[str, float] = {}
+        #: The projects whose last work was reported.
+        self._reported: dict[str, None] = {}
 
     def wake(self) -> None:
         """Look at the schedule now."""
@@ -122,21 +158,22 @@ class ClaimLoop(Generic[Claimed]):
     async def run_due(self) -> list[Claimed]:
         """Do the work that is due, one claim after another; return the claims."""
         done = []
-        while (claimed := await self._work.claim(self._busy_projects())) is not None:
+        while (claimed := await self._claim()) is not None:
             await self._work.run(claimed, ClaimSlot())
             done.append(claimed)
         return done
 
     async def _turn(self, group: asyncio.TaskGroup) -> None:
         self._wake.clear()
-        while self._has_room() and (claimed := await self._work.claim(self._busy_projects())):
-            slot = ClaimSlot(self._wake.set, self._work.patience)
+        while self._has_room() and (claimed := await self._claim()):
+            project = self._work.project_of(claimed)
+            slot = ClaimSlot(partial(self._make_room, project), self._work.patience)
             task = group.create_task(self._work.run(claimed, slot))
-            self._running[task] = RunningClaim(self._work.project_of(claimed), slot)
+            self._running[task] = RunningClaim(project, slot)
             task.add_done_callback(self._end)
         poll, due = POLL.total_seconds(), None
         if self._has_room():
-            due = await self._work.until_next(self._busy_projects())
+            due = await self._work.until_next(self._limits().busy)
         seconds = poll if due is None else min(poll, max(due.total_seconds(), _MIN_SLEEP))
         await wait_at_most(self._wake, seconds)
 
@@ -144,11 +181,50 @@ class ClaimLoop(Generic[Claimed]):
         del self._running[task]
         self._wake.set()
 
-    def _has_room(self) -> bool:
-        waiting = sum(one.slot.is_waiting for one in self._running.values())
-        return len(self._running) - min(waiting, self._work.waiting) < self._work.at_once
+    def _make_room(self, project: str) -> None:
+        self._slow.pop(project, None)
+        self._slow[project] = asyncio.get_running_loop().time() + SLOW
+        _forget_first(self._slow)
+        self._wake.set()
 
-    def _busy_projects(self) -> list[str]:
-        """The projects that have as many claims under way as they may."""
+    async def _claim(self) -> Claimed | None:
+        """Work of a project whose last work was reported is other work, if any is due."""
+        claimed = await self._work.claim(self._limits())
+        if claimed is not None:
+            project = self._work.project_of(claimed)
+            self._reported.pop(project, None)
+            if self._work.is_reported(claimed):
+                self._reported[project] = None
+                _forget_first(self._reported)
+        return claimed
+
+    def _room(self) -> int:
+        waiting = sum(one.slot.is_waiting for one in self._running.values())
+        return self._work.at_once - (len(self._running) - min(waiting, self._work.waiting))
+
+    def _has_room(self) -> bool:
+        return self._room() > 0
+
+    def _limits(self) -> BusyProjects:
+        """A project has so many claims under way, or, as long as some of them wait, further ones
+        that users have requested. The last places are for projects that have none, and are not
+        slow."""
         counts = Counter(one.project for one in self._running.values())
-        return [project for project, count in counts.items() if count >= self._work.of_project]
+        waiting = Counter(one.project for one in self._running.values() if one.slot.is_waiting)
+        full, urgent_only = set[str](), list[str]()
+        for project, count in counts.items():
+            if count - min(waiting[project], self._work.urgent) >= self._work.of_project:
+                full.add(project)
+            elif count >= self._work.of_project:
+                urgent_only.append(project)
+        now = asyncio.get_running_loop().time()
+        self._slow = {project: until for project, until in self._slow.items() if until > now}
+        if self._room() <= self._work.reserved:
+            full |= {*self._slow, *counts}
+        urgent_only = [one for one in urgent_only if one not in full]
+        return BusyProjects(sorted(full), urgent_only, [*self._reported])
+
+
+def _forget_first(projects: dict[str, Any]) -> None:
+    if len(projects) > REMEMBERED:
+        del projects[next(iter(projects))]

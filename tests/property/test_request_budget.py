@@ -103,7 +103,7 @@ def test_requests_without_a_turn_are_of_what_no_turn_needs() -> None:
     state, debt = charge(state, 60.0, "a", 5, 0.0)
     assert (debt, state.debts) == (0, {})
     state, grant = take(state, 60.0, "b", 2, 0.0)
-    assert (grant.count, grant.wait) == (1, pytest.approx(1.0))
+    assert grant.count == 1 and grant.wait == pytest.approx(1.0)
     # The next request is that of b.
     state, debt = charge(state, 60.0, "a", 3, 1.0)
     assert debt == 3

@@ -161,7 +161,8 @@ select pg_notify('headgate_observe', '') from due limit 1
 #: policies have scheduled, also those that may be early, or several of resources that were left
 #: out. Projects in the order of their earliest one. The limit is that of the rows that are locked:
 #: another process that claims at the same time gets as many other ones, not the rest of these.
-#: $1: how many. $2: the lease. $3: projects to leave out.
+#: $1: how many. $2: the lease. $3: projects to leave out. $4: projects of which only a requested
+#: observation may be claimed. $5: projects of which reported changes follow what else is due.
 CLAIM = """
 with recursive turn as (
     select (select min(project) from observation_schedule where next_at is not null) as project
@@ -171,11 +172,23 @@ with recursive turn as (
       from turn t where t.project is not null
 ), first as materialized (
     select t.project, q.next_at, q.deferred from turn t
-     cross join lateral (select next_at, deferred is not null as deferred from observation_schedule
-                          where project = t.project and next_at is not null
-                          order by next_at limit 1) q
+     cross join lateral (
+         (select next_at, deferred is not null as deferred, next_at as rank, 1 as nth
+            from observation_schedule
+           where project = t.project
+             and next_at <= case when t.project = any ($4) then timestamptz 'epoch'
+                                 else 'infinity' end
+           order by next_at limit 1)
+         union all
+         select next_at, deferred, '1970-01-01 00:00:01+00', 0
+           from (select next_at, deferred is not null as deferred from observation_schedule
+                  where project = t.project and next_at >= '1970-01-02'
+                    and t.project = any ($5) and t.project <> all ($4)
+                  order by next_at limit 1) x
+          where next_at <= clock_timestamp()
+          order by rank, nth limit 1) q
      where t.project <> all ($3) and q.next_at <= clock_timestamp()
-     order by q.next_at limit 1
+     order by q.rank limit 1
 ), due as materialized (
     select q.stack_id, q.next_at,
            q.next_at = '1970-01-01 00:00:01+00' or q.next_at <> 'epoch' and q.reported is null
@@ -187,7 +200,7 @@ with recursive turn as (
                     select n.stack_id
                       from (select stack_id, next_at, early_at, deferred is not null as deferred
                               from observation_schedule
-                             where project = f.project and next_at is not null
+                             where project = f.project and next_at >= f.next_at
                              order by next_at limit 4 * $1) n
                      where least(n.next_at, n.early_at) <= clock_timestamp()
                        and (n.deferred = f.deferred or f.next_at < '1970-01-02')
@@ -449,6 +462,11 @@ class ClaimedStack:
     root_id: UUID | None
     section: Json
 
+    @property
+    def of_report(self) -> bool:
+        """Whether reported changes alone are observed."""
+        return self.resources is not None and not self.deferred
+
 
 @dataclass(frozen=True, slots=True)
 class ObservationStatus:
@@ -553,10 +571,18 @@ async def schedule_project(
 
 
 async def claim(
-    conn: Connection, limit: int, lease: timedelta, except_projects: Sequence[str] = ()
+    conn: Connection,
+    limit: int,
+    lease: timedelta,
+    except_projects: Sequence[str] = (),
+    *,
+    urgent_only: Sequence[str] = (),
+    reports_last: Sequence[str] = (),
 ) -> list[ClaimedStack]:
-    """Claim stacks of one project, by ID: one that was requested, or several of policies."""
-    rows = await conn.fetch(CLAIM, limit, lease, except_projects)
+    """Claim stacks of one project, by ID: one that was requested, or several of policies.
+    urgent_only: projects of which only a requested observation may be claimed. reports_last: those
+    of which other stacks precede reported changes."""
+    rows = await conn.fetch(CLAIM, limit, lease, except_projects, urgent_only, reports_last)
     return [_claimed_stack(**row) for row in rows]
 
 

@@ -48,6 +48,9 @@ from engine.work.worker_metrics import WorkerMetrics
 PAGE, PAGE_BYTES = 2_000, 4_000_000
 #: Resources of a batch that are left until its lists are read.
 LISTED = 50_000
+#: Of all batches of a process together: if there are more, a batch reads its lists as soon as it
+#: has left MIN_LISTED. Each needs about 600 bytes.
+LISTED_OF_ALL, MIN_LISTED = 100_000, 4_000
 #: Until the next attempt after an internal error.
 RETRY = timedelta(minutes=1)
 
@@ -146,13 +149,21 @@ class BatchObserver:
         self._within_quota = within_quota
         self._release = release
         self._page = page
+        self._under_way: list[ObservedBatch] = []
         self._digests = digests
 
     async def observe(self, claimed: Sequence[ClaimedStack], slot: ClaimSlot) -> None:
         """Observe the stacks of a claim, and end it. Raises Unavailable."""
         batch = await self._begin(claimed, slot)
+        self._under_way.append(batch)
+        try:
+            await self._observe(batch, claimed[0])
+        finally:
+            self._under_way[:] = [one for one in self._under_way if one is not batch]
+
+    async def _observe(self, batch: ObservedBatch, first: ClaimedStack) -> None:
         while batch.unread:
-            page = await self._read_page(batch, claimed[0])
+            page = await self._read_page(batch, first)
             owners, others = self._nested.split(page.resources)
             inside = await self._observe_nested(batch, owners)
             groups = await self._group(batch, others)
@@ -160,9 +171,18 @@ class BatchObserver:
                 groups = [one for one in groups if not self._leave_listed(batch, one)]
             batch.outcomes.is_last = not (batch.unread or batch.listed)
             await self._call(batch, groups, inside)
-            if batch.listed and (not batch.unread or batch.count_listed() >= LISTED):
+            if batch.listed and (not batch.unread or self._must_read_lists(batch)):
                 await self._observe_lists(batch)
         await self._calls.finish(batch.outcomes)
+
+    def _must_read_lists(self, batch: ObservedBatch) -> bool:
+        """Whether a batch, or all of the process, has left so many resources that it cannot leave
+        more."""
+        left = batch.count_listed()
+        return left >= LISTED or (
+            left >= MIN_LISTED
+            and sum(one.count_listed() for one in self._under_way) >= LISTED_OF_ALL
+        )
 
     def _leave_listed(self, batch: ObservedBatch, group: CallGroup) -> bool:
         """Leave a group whose objects a list has until lists are read; False: it has none."""

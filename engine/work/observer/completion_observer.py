@@ -29,7 +29,7 @@ from engine.types.observation import Observation, count_requests
 from engine.types.regions import listed_region, name_in_region
 from engine.types.registry import TypeRegistry
 from engine.words import Json
-from engine.work.claim_loop import PATIENCE, POLL, ClaimLoop, ClaimSlot, DueWork
+from engine.work.claim_loop import PATIENCE, POLL, BusyProjects, ClaimLoop, ClaimSlot, DueWork
 from engine.work.observer.endpoint_back_off import (
     Endpoint,
     EndpointVerdict,
@@ -45,6 +45,8 @@ log: FilteringBoundLogger = structlog.get_logger()
 REQUESTS, REQUESTS_OF_PROJECT = 8, 2
 #: Further requests of all projects, as long as so many wait for a service.
 WAITING_REQUESTS = 24
+#: Of these, those for projects whose services answer.
+RESERVED_REQUESTS = 2
 #: Time limit of all pages of a request, and until another process may send it.
 TIMEOUT, LEASE = timedelta(seconds=60), timedelta(seconds=90)
 #: Seconds until the second request; each further pause is longer, up to that of the operations.
@@ -130,6 +132,7 @@ class CompletionObserver:
             at_once=REQUESTS,
             of_project=REQUESTS_OF_PROJECT,
             waiting=WAITING_REQUESTS,
+            reserved=RESERVED_REQUESTS,
             patience=patience,
         )
         self._loop = ClaimLoop(self._guard, work)
@@ -146,9 +149,9 @@ class CompletionObserver:
         """Send the requests that are due, one after another; return how many there were."""
         return len(await self._loop.run_due())
 
-    async def _claim(self, except_projects: Sequence[str]) -> ClaimedRequest | None:
+    async def _claim(self, limits: BusyProjects) -> ClaimedRequest | None:
         async with self._database.transaction() as conn:
-            claimed = await completions.claim(conn, LEASE, except_projects)
+            claimed = await completions.claim(conn, LEASE, limits.busy)
             if claimed is not None:
                 reach("look.before")
         if claimed is not None:

@@ -22,7 +22,7 @@ from engine.store.fault_points import reach
 from engine.store.observer import observation_schedule
 from engine.store.observer.observation_schedule import ClaimedStack
 from engine.types.registry import TypeRegistry
-from engine.work.claim_loop import PATIENCE, POLL, ClaimLoop, ClaimSlot, DueWork
+from engine.work.claim_loop import PATIENCE, POLL, BusyProjects, ClaimLoop, ClaimSlot, DueWork
 from engine.work.observer.batch_observer import PAGE, RETRY, BatchObserver, WithinQuota
 from engine.work.observer.claim_renewal import ClaimRenewal
 from engine.work.observer.drift_hooks import DriftHooks
@@ -41,6 +41,10 @@ from engine.work.worker_metrics import WorkerMetrics
 BATCHES, BATCHES_OF_PROJECT = 8, 2
 #: Further batches of all projects, as long as so many wait for a service.
 WAITING_BATCHES = 24
+#: Of all of these, those for projects whose services answer.
+RESERVED_BATCHES = 2
+#: Further batches of a project that users have requested, as long as so many of it wait.
+URGENT_BATCHES = 2
 #: Until another process may claim a stack; renewed three times in this time.
 LEASE = timedelta(seconds=30)
 #: Stacks of a batch. A requested observation is a batch of its own.
@@ -127,6 +131,9 @@ class Observer:
             at_once=BATCHES,
             of_project=BATCHES_OF_PROJECT,
             waiting=WAITING_BATCHES,
+            reserved=RESERVED_BATCHES,
+            urgent=URGENT_BATCHES,
+            is_reported=lambda batch: batch[0].of_report,
             patience=patience,
         )
         self._loop = ClaimLoop(self._guard, work)
@@ -171,9 +178,12 @@ class Observer:
         """Observe the stacks that are due, one batch after another; return how many there were."""
         return sum(map(len, await self._loop.run_due()))
 
-    async def _claim(self, except_projects: Sequence[str]) -> list[ClaimedStack] | None:
+    async def _claim(self, limits: BusyProjects) -> list[ClaimedStack] | None:
         async with self._database.transaction() as conn:
-            claimed = await observation_schedule.claim(conn, BATCH, self._lease, except_projects)
+            claimed = await observation_schedule.claim(
+                conn, BATCH, self._lease, limits.projects,
+                urgent_only=limits.urgent_only, reports_last=limits.reports_last,
+            )  # fmt: skip
             if claimed:
                 reach("observe.before")
         if claimed:

@@ -16,6 +16,7 @@ from engine.types.observation import PRESENT, Difference, Observation, request_s
 from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.types.registry import TypeRegistry
 from engine.words import Json, ObservedState
+from engine.work.observer import batch_observer
 from engine.work.observer.observer import Observer
 from engine.work.observer.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.support.changes import put, thing
@@ -33,8 +34,10 @@ BUSY = Observation.unknown("the service is busy", "the service is busy")
 
 @dataclass
 class Reads:
-    """Reads of the lists. before: is awaited before each page; gets its number."""
+    """Reads of the lists. begun: how many. before: is awaited before each page; gets its
+    number."""
 
+    begun: int = 0
     pages: list[str] = field(default_factory=list)
     before: Callable[[int], Awaitable[None]] | None = None
 
@@ -70,6 +73,7 @@ class ListedThing(Thing):
         return self.observed_list(calls[0]).observe(calls)
 
     async def _pages(self, place: str) -> AsyncIterator[list[tuple[str, Json]]]:
+        self.reads.begun += 1
         last = 10**9 if self.endless else max(len(self._objects()), 1)
         for start in range(0, last, LIST_PAGE):
             request_sent()
@@ -147,6 +151,38 @@ async def test_a_list_is_read_once_for_all_resources_of_a_batch(
     drift = await run.stack_request("GET", "s1", "/drift")
     assert (drift["observable_resources"], drift["observing"]) == (5, False)
     assert drift["observed_at"] is not None
+
+
+@pytest.mark.parametrize(("of_all", "lists"), [(28, 1), (27, 2)])
+async def test_a_batch_reads_its_lists_sooner_if_all_batches_keep_many_resources(
+    run: Program,
+    world: World,
+    worlds: dict[str, World],
+    listed: ListedThing,
+    monkeypatch: pytest.MonkeyPatch,
+    of_all: int,
+    lists: int,
+) -> None:
+    monkeypatch.setattr(batch_observer, "LISTED_OF_ALL", of_all)
+    monkeypatch.setattr(batch_observer, "MIN_LISTED", 2 * PAGE)
+    other = Program(run.session, run.url, f"{run.project}-other")
+    worlds[other.project] = world
+    for one, name in ((run, "a"), (other, "b")):
+        await one.create("s", {f"{name}{n}": thing() for n in range(15)}, environment=POLICY)
+        assert await one.until_ended("s") == "CREATE_COMPLETE"
+    observer = observer_of(run, listed)
+    await run.database.pool.execute(MAKE_DUE)
+    begun = list[int]()
+
+    async def observe_other(page: int) -> None:
+        if page == 1:
+            await observer.observe_due()
+            begun.append(listed.reads.begun)
+
+    listed.reads.before = observe_other
+    await observer.observe_due()
+    # The list of the first batch, which keeps 15, and those of the second one after 12 and 15.
+    assert begun == [1 + lists]
 
 
 async def test_an_object_is_missing_if_two_lists_lack_it(

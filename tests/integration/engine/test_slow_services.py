@@ -12,7 +12,14 @@ from aiohttp import web
 
 from engine.work.observer.batch_observer import PAGE
 from engine.work.observer.completion_observer import REQUESTS, CompletionObserver
-from engine.work.observer.observer import BATCHES, BATCHES_OF_PROJECT, Observer
+from engine.work.observer.observer import (
+    BATCHES,
+    BATCHES_OF_PROJECT,
+    RESERVED_BATCHES,
+    URGENT_BATCHES,
+    WAITING_BATCHES,
+    Observer,
+)
 from engine.work.observer.provider_endpoints import ProviderEndpoints, RequestRates
 from tests.support.completions import (
     building,
@@ -35,13 +42,25 @@ class SlowThings(Things):
         self.answers = asyncio.Event()
         self.answers.set()
         self._held: list[web.Request] = []
+        self.before_read: Callable[[str], Awaitable[None]] | None = None
 
     @property
     def waiting(self) -> int:
         """How many lists wait and have a client that still waits for them."""
         return sum(one.transport is not None for one in self._held)
 
+    async def read(self, request: web.Request) -> web.Response:
+        if self.before_read is not None:
+            await self.before_read(request.match_info["id"])
+        return await super().read(request)
+
     async def list(self, request: web.Request) -> web.Response:
+        if (seconds := request.query.get("drip")) and not self.answers.is_set():
+            self.requests["drip"] += 1
+            await asyncio.sleep(float(seconds))
+            number = int(request.query.get("n", 0)) + 1
+            following = f"/things?drip={seconds}&n={number}"
+            return web.json_response({"things": [], "next": following})
         if "slow" in request.query:
             self._held.append(request)
             try:
@@ -85,6 +104,25 @@ def slow_projects(run: Program, at_once: int) -> list[Program]:
 
 def slow_list(name: str) -> Json:
     return {"url": f"/things?slow={name}", **LIST}
+
+
+def observer_of(run: Program, patience: float = 0.0) -> Observer:
+    endpoints = ProviderEndpoints(run.database, RequestRates(0.0), lambda: 0.0)
+    return Observer(run.database, paused_observer(run)[0], endpoints=endpoints, patience=patience)
+
+
+async def create_good(run: Program, things: SlowThings) -> Callable[[], Awaitable[bool]]:
+    """A stack that differs, and whether an observation has found it."""
+    await run.create("good", {"g": thing(things, listed=False)})
+    assert await run.until_ended("good") == "CREATE_COMPLETE"
+    changed = (await run.resources("good"))["g"]["physical_resource_id"]
+    things.objects[changed]["size"] = 9
+
+    async def is_found() -> bool:
+        found = (await run.stack_request("GET", "good", "/drift"))["resources"]
+        return [one["state"] for one in found] == ["changed"]
+
+    return is_found
 
 
 @asynccontextmanager
@@ -136,6 +174,122 @@ async def test_hanging_services_keep_no_other_project_from_its_observation(
             assert things.waiting == BATCHES
             things.answers.set()
             await things.until_waiting(0)
+
+
+async def test_hanging_services_of_any_project_keep_not_all_places(
+    run: Program, things: SlowThings
+) -> None:
+    """A project whose services hang gets the reserved places once, and not for all of its stacks."""
+    slow = slow_projects(run, BATCHES + WAITING_BATCHES)
+    for one in slow:
+        for name in "st":
+            await one.create(name, {"a": thing(things, list=slow_list(name))})
+            assert await one.until_ended(name) == "CREATE_COMPLETE"
+    good = await create_good(run, things)
+    things.answers.clear()
+    for one in slow:
+        for name in "st":
+            await one.act(name, "observe")
+    observer = observer_of(run)
+    with run_observers():
+        async with running(observer.run, observer.wake):
+            places = BATCHES + WAITING_BATCHES
+
+            async def hang() -> bool:
+                return things.waiting >= places - RESERVED_BATCHES
+
+            await eventually(hang)
+            await run.act("good", "observe")
+            observer.wake()
+            await eventually(good)
+            assert places - RESERVED_BATCHES <= things.waiting < places
+            things.answers.set()
+            await things.until_waiting(0)
+
+
+async def test_hanging_services_keep_their_project_from_no_requested_observation(
+    run: Program, things: SlowThings
+) -> None:
+    for name in "stuv":
+        await run.create(name, {"a": thing(things, list=slow_list(name))})
+        assert await run.until_ended(name) == "CREATE_COMPLETE"
+    good = await create_good(run, things)
+    things.answers.clear()
+    for name in "stuv"[: BATCHES_OF_PROJECT + URGENT_BATCHES - 1]:
+        await run.act(name, "observe")
+    observer = observer_of(run)
+    with run_observers():
+        async with running(observer.run, observer.wake):
+            await things.until_waiting(BATCHES_OF_PROJECT + URGENT_BATCHES - 1)
+            await run.act("good", "observe")
+            observer.wake()
+            await eventually(good)
+            things.answers.set()
+            await things.until_waiting(0)
+
+
+async def test_services_that_answer_page_by_page_keep_no_other_project_from_its_observation(
+    run: Program, things: SlowThings
+) -> None:
+    """Each page is answered within the patience."""
+    patience = 0.3
+    slow = slow_projects(run, BATCHES)
+    for one in slow:
+        for name in "st":
+            dripping = {"url": f"/things?drip={patience / 2}", "next": "$.next", **LIST}
+            await one.create(name, {"a": thing(things, list=dripping)})
+            assert await one.until_ended(name) == "CREATE_COMPLETE"
+    good = await create_good(run, things)
+    things.answers.clear()
+    for one in slow:
+        for name in "st":
+            await one.act(name, "observe")
+    observer = observer_of(run, patience)
+
+    async def all_drip() -> bool:
+        return things.requests["drip"] >= 2 * BATCHES
+
+    with run_observers():
+        async with running(observer.run, observer.wake):
+            await eventually(all_drip)
+            await run.act("good", "observe")
+            observer.wake()
+            await eventually(good)
+            assert not things.answers.is_set()
+            things.answers.set()
+
+
+async def test_reports_keep_no_stack_of_their_project_from_its_observation(
+    run: Program, things: SlowThings
+) -> None:
+    """An object that is reported again whenever it is read, and a stack that a policy observes."""
+    await run.create("often", {"a": thing(things, listed=False)})
+    assert await run.until_ended("often") == "CREATE_COMPLETE"
+    every = {"convergence": {"observe": {"every": "10m"}}}
+    await run.create("s", {"a": thing(things, listed=False)}, environment=every)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    often, other = [
+        (await run.resources(name))["a"]["physical_resource_id"] for name in ("often", "s")
+    ]
+    due = (
+        "update observation_schedule set next_at = now(), early_at = null where next_at is not null"
+    )
+    await run.database.pool.execute(due)
+    reads = list[str]()
+
+    async def report() -> None:
+        body = {"observations": [{"physical_resource_id": often}]}
+        assert (await run.call("POST", "/observations", body))[0] == 202
+
+    async def read(object_id: str) -> None:
+        reads.append(object_id)
+        if object_id == often and len(reads) < 6:
+            await report()
+
+    things.before_read = read
+    await report()
+    await observer_of(run).observe_due()
+    assert reads == [often, other, *[often] * (len(reads) - 2)] and len(reads) == 6
 
 
 async def test_hanging_services_keep_no_other_project_from_its_completions(
