@@ -23,7 +23,7 @@ from engine.store.hooks.drift_hooks import ApprovedRepair, mark_approved
 from engine.store.observer import converge_requests, drift_rows
 from engine.store.observer.drift_rows import RepairableStack
 from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
-from engine.words import Action, TraversalState
+from engine.words import UNDER_WAY, Action, TraversalState
 from engine.work.observer.drift_hooks import OBSERVER
 
 #: After these actions, a complete stack is as its template says. A suspended one is not repaired.
@@ -33,7 +33,11 @@ MAX_REASON = 1_000
 
 
 class RepairNotNeeded(Exception):
-    """The stack is changing, failed or suspended, or its drift is gone. Nothing is recorded."""
+    """The stack is failed or suspended, or its drift is gone. Nothing is recorded."""
+
+
+class ChangeUnderWay(RepairNotNeeded):
+    """The repair can start when the change has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,10 @@ class RepairUpdate:
 
 
 async def check_repair(conn: Connection, locked: LockedStack, repair: RepairUpdate) -> None:
-    """Raises RepairNotNeeded, also while a converge with several rounds has not ended;
-    LimitReached, Conflict."""
-    if await converge_requests.is_pending(conn, locked.id):
-        raise RepairNotNeeded
+    """Raises RepairNotNeeded; ChangeUnderWay, also while a converge with several rounds has not
+    ended; LimitReached, Conflict."""
+    if locked.state in UNDER_WAY or await converge_requests.is_pending(conn, locked.id):
+        raise ChangeUnderWay
     if repair.limit is None and locked.state in (TraversalState.FAILED, TraversalState.STOPPED):
         raise Conflict(
             f"the last action of the stack, {locked.action}, is not complete",
@@ -111,22 +115,22 @@ class Repairs:
 
     async def start(
         self, project: str, repairable: RepairableStack, policy: ConvergencePolicy
-    ) -> None:
-        """Repair the drift of a root stack. If the repair is refused, events say why. Raises
-        Unavailable."""
+    ) -> bool:
+        """Repair the drift of a root stack. If the repair is refused, events say why. Returns
+        whether a change is under way, so that no repair can start now. Raises Unavailable."""
         repair = RepairUpdate(
             repairable.names, repairable.resources, policy.repairs, policy.tolerate
         )
-        await self._start(project, repairable.root_id, repair, OBSERVER)
+        return await self._start(project, repairable.root_id, repair, OBSERVER)
 
-    async def start_approved(self, project: str, stack_id: UUID, approved: ApprovedRepair) -> None:
+    async def start_approved(self, project: str, stack_id: UUID, approved: ApprovedRepair) -> bool:
         """As `start`, for the drift whose repair answers to drift hooks have approved."""
         repair = RepairUpdate(approved.names, approved.resources, hooks=approved.hooks)
-        await self._start(project, stack_id, repair, approved.by)
+        return await self._start(project, stack_id, repair, approved.by)
 
     async def _start(
         self, project: str, stack_id: UUID, repair: RepairUpdate, by: Principal
-    ) -> None:
+    ) -> bool:
         try:
             await self._check(project, stack_id, repair)
             credential = await self._credentials.find(project, stack_id, repair.names)
@@ -134,12 +138,15 @@ class Repairs:
                 existing=True, converge=True, requested_by=by, credential=credential
             )
             await self._update(project, stack_id, request, repair=repair)
+        except ChangeUnderWay:
+            return True
         except (RepairNotNeeded, NotFound):
-            return
+            pass
         except Unavailable:
             raise
         except HeadgateError as error:
             await self._record_unrepaired(stack_id, str(error), repair.resources)
+        return False
 
     async def _check(self, project: str, stack_id: UUID, repair: RepairUpdate) -> None:
         """As `check_repair`, before the template is read; the update checks again."""

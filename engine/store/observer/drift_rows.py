@@ -210,7 +210,7 @@ select record_events(array_agg(
 #: external: the stack does not own the resource, and no event says that it is not repaired.
 REPAIRABLE = f"""
 with found as materialized (
-    select * from unnest($4::uuid[], $5::uuid[]) f (stack_id, resource_id)
+    select distinct * from unnest($4::uuid[], $5::uuid[]) f (stack_id, resource_id)
 ), differing as materialized (
     select t.root_id, t.top, r.stack_id, r.id, r.name, b.reported
       from (select t.*, w.lasting from stacks_of_roots($1) t

@@ -26,13 +26,18 @@ from engine.work.claim_loop import PATIENCE, POLL, BusyProjects, ClaimLoop, Clai
 from engine.work.observer.batch_observer import PAGE, RETRY, BatchObserver, WithinQuota
 from engine.work.observer.claim_renewal import ClaimRenewal
 from engine.work.observer.drift_hooks import DriftHooks
-from engine.work.observer.drift_reactions import ApprovedRepairStart, DriftReactions, RepairStart
+from engine.work.observer.drift_reactions import DriftReactions
 from engine.work.observer.hook_watch import EVERY as WATCH_EVERY
 from engine.work.observer.hook_watch import HookWatch
 from engine.work.observer.list_reader import ListReader
 from engine.work.observer.nested_observer import NestedObserver
 from engine.work.observer.provider_calls import ProviderCalls
 from engine.work.observer.provider_endpoints import ProviderEndpoints
+from engine.work.observer.repair_reactions import (
+    ApprovedRepairStart,
+    RepairReactions,
+    RepairStart,
+)
 from engine.work.observer.request_admission import RequestAdmission
 from engine.work.observer.type_faults import TypeFaults
 from engine.work.worker_metrics import WorkerMetrics
@@ -103,8 +108,9 @@ class Observer:
         calls = ProviderCalls(
             registry, admission, guard=self._guard, new_id=new_id, timeout=page_timeout
         )
+        self.repairs = RepairReactions(database, self._guard, repair, approved, supervisor)
         reactions = DriftReactions(
-            database, DriftHooks(database, new_id), self.hook_watch, self._guard, repair, approved
+            database, DriftHooks(database, new_id), self.hook_watch, self._guard, self.repairs
         )
         self._batches = BatchObserver(
             database,
@@ -145,7 +151,8 @@ class Observer:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set and `wake` is called; then release the stacks."""
         await self.schedule_by_rules()
-        async with self._renewal.running():
+        async with self._renewal.running(), asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.repairs.run(stop))
             await self._loop.run(stop)
 
     async def schedule_by_rules(self) -> None:

@@ -156,6 +156,7 @@ OF_A_STACK: Mapping[str, str] = {
     "engine.store.observer.observations.READ_PAGE": "the resources of a stack that can be observed",
     "engine.store.observer.provider_endpoints.READ_PAUSED": _TREE,
     "engine.store.observer.repair_scope.READ_SCOPE": _TREE,
+    "engine.store.observer.waiting_repairs.READ_OBSERVED": _TREE,
     "engine.store.resources.current_resources.READ_CONCERNED": _OPERATING,
     "engine.store.resources.current_resources.READ_CURRENT": _OPERATING,
     "engine.store.resources.current_resources.READ_SETTLED": _OPERATING,

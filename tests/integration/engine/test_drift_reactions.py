@@ -365,11 +365,11 @@ async def test_an_error_of_one_repair_leaves_the_others(
     wrong: list[UUID] = []
     start = run.engine.repairs.start
 
-    async def failing(project: str, one: RepairableStack, policy: ConvergencePolicy) -> None:
+    async def failing(project: str, one: RepairableStack, policy: ConvergencePolicy) -> bool:
         if not wrong or one.root_id in wrong:
             wrong.append(one.root_id)
             raise ValueError("a bug")
-        await start(project, one, policy)
+        return await start(project, one, policy)
 
     monkeypatch.setattr(run.engine.repairs, "start", failing)
     await observe(run)

@@ -153,8 +153,9 @@ async def test_the_quota_of_repairs_holds_for_concurrent_ones(run: Program, worl
         )
     found: list[tuple[RepairableStack, ConvergencePolicy]] = []
 
-    async def keep(project: str, one: RepairableStack, policy: ConvergencePolicy) -> None:
+    async def keep(project: str, one: RepairableStack, policy: ConvergencePolicy) -> bool:
         found.append((one, policy))
+        return False
 
     await Observer(run.database, TypeRegistry([Thing(world)]), repair=keep).observe_due()
     assert {str(one.root_id) for one, _ in found} == {*stacks}

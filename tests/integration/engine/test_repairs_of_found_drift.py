@@ -1,19 +1,25 @@
 """Repairs act on what an observation has found now, and not on drift that was known before: it may
 have ended since."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from engine.plan.convergence import ConvergencePolicy
 from engine.store.hooks.drift_hooks import ApprovedRepair
+from engine.store.observer import waiting_repairs
 from engine.store.observer.drift_rows import RepairableStack
+from engine.store.observer.found_drift import FoundDrift
+from engine.store.observer.observation_schedule import report_resources
 from engine.types.contract import Failed
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
+from engine.work.observer import repair_reactions
 from engine.work.observer.observer import Observer
 from tests.integration.engine.test_drift_hooks import (
     HOLD,
@@ -24,7 +30,8 @@ from tests.integration.engine.test_drift_hooks import (
     observer_of,
     traversals,
 )
-from tests.support.changes import put, thing
+from tests.integration.engine.test_drift_reactions import reports
+from tests.support.changes import LONG_WAIT, put, thing
 from tests.support.paused_observers import paused_observer
 from tests.support.program import Json, Program
 from tests.support.scripted_type import World
@@ -106,6 +113,39 @@ async def answer(run: Program, *names: str) -> None:
         assert (await run.signal(by_name[name], "repair", user="ada"))[0] == 200
 
 
+async def report_nested(run: Program, name: str) -> None:
+    """As `report`, of a resource of a nested stack, as its recorded ID is not known here."""
+    row = await run.database.pool.fetchrow(
+        "select r.stack_id, r.id from resource r join stack s on s.id = r.stack_id"
+        " where s.project = $1 and r.name = $2 and r.replaced_by is null",
+        run.project, name,
+    )  # fmt: skip
+    assert row is not None
+    async with run.database.connection() as conn:
+        await report_resources(conn, [(row["stack_id"], [row["id"]])])
+    await observer_of(run).observe_due()
+
+
+async def waiting(run: Program) -> int:
+    """The number of resources whose repair waits."""
+    count: int = await run.database.pool.fetchval(
+        "select coalesce(sum(cardinality(repair_resources)), 0) from observation_schedule"
+        " where project = $1",
+        run.project,
+    )
+    return count
+
+
+async def leave_claimed(run: Program, name: str) -> None:
+    """Another process observes the stack of a resource, and does not end."""
+    await run.database.pool.execute(
+        "update observation_schedule q set claimed_at = now(), claim = claim + 1,"
+        "       next_at = now() + interval '1h'"
+        "  from resource r where q.project = $1 and r.stack_id = q.stack_id and r.name = $2",
+        run.project, name,
+    )  # fmt: skip
+
+
 def operations(run: Program, world: World, *names: str) -> dict[str, list[str]]:
     return {name: world.operations(name) for name in names}
 
@@ -184,6 +224,8 @@ async def test_only_the_observed_stack_of_a_tree_is_repaired(run: Program, world
         "b1": ["create"],
         "x": REPLACED,
     }
+    failed = "select count(*) from resource where status = 'FAILED'"
+    assert await run.database.pool.fetchval(failed) == 0
 
 
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "other"])
@@ -216,8 +258,11 @@ async def test_an_approval_that_waits_needs_another_observation_of_its_resource(
     await observer_of(run).observe_due()
     await put(run, "s", resources, environment={"convergence": HOLD})
     await until_repaired(run, 0)
+    # The drift of `a` has ended, which no observation has found.
+    world.observed = {"b": changed(8)}
     await report(run, "b")
     await until_repaired(run, 0)
+    world.observed["a"] = changed(7)
     await report(run, "a")
     await until_repaired(run, 1)
     assert operations(run, world, "a", "b") == {"a": REPLACED, "b": ["create"]}
@@ -291,10 +336,10 @@ async def test_a_longer_time_holds_for_drift_that_was_reported_before(
     await until_repaired(run, 0)
 
 
-async def test_a_process_that_has_lost_its_claim_repairs_nothing(
+async def test_a_process_that_has_lost_its_claim_repairs_and_reports_nothing(
     run: Program, world: World
 ) -> None:
-    await created(run, {"a": thing()}, REPAIR | {"window": CLOSED})
+    await created(run, {"a": thing()}, {"observe": {"every": "1d"}})
     world.observed["a"] = changed(7)
     await observe(run)
     await change_policy(run, REPAIR)
@@ -305,7 +350,7 @@ async def test_a_process_that_has_lost_its_claim_repairs_nothing(
     await make_due(run)
     await before_write(observer_of(run), lose).observe_due()
     await until_repaired(run, 0)
-    assert world.operations("a") == ["create"]
+    assert world.operations("a") == ["create"] and await reports(run) == []
 
 
 async def test_no_repair_starts_after_the_window_has_closed(
@@ -340,11 +385,11 @@ async def test_a_repair_looks_at_the_drift_again_when_it_starts(run: Program, wo
     await change_policy(run, REPAIR | {"tolerate": "15m"})
     started: list[RepairableStack] = []
 
-    async def start(project: str, one: RepairableStack, policy: ConvergencePolicy) -> None:
+    async def start(project: str, one: RepairableStack, policy: ConvergencePolicy) -> bool:
         started.append(one)
         world.observed["a"] = MISSING
         await observe(run)
-        await run.engine.repairs.start(project, one, policy)
+        return await run.engine.repairs.start(project, one, policy)
 
     await make_due(run)
     await Observer(run.database, *paused_observer(run), repair=start).observe_due()
@@ -362,13 +407,163 @@ async def test_an_approved_repair_looks_at_the_drift_again_when_it_starts(
     await answer(run, "a")
     started: list[ApprovedRepair] = []
 
-    async def start(project: str, root_id: Any, approved: ApprovedRepair) -> None:
+    async def start(project: str, root_id: Any, approved: ApprovedRepair) -> bool:
         started.append(approved)
         world.observed["a"] = changed(8)
         await observe(run)
-        await run.engine.repairs.start_approved(project, root_id, approved)
+        return await run.engine.repairs.start_approved(project, root_id, approved)
 
     await Observer(run.database, *paused_observer(run), approved=start).observe_due()
     assert len(started) == 1
     await until_repaired(run, 0)
     assert len(await hooks(run)) == 1
+
+
+async def test_members_found_in_several_batches_are_repaired_together(
+    run: Program, world: World
+) -> None:
+    """It counts as one repair. 101 nested stacks are three batches."""
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 101, "resource_def": {"type": "a.yaml"}},
+    }
+    policy = REPAIR | {"repairs_per_day": 1}
+    await created(run, {"g": group}, policy | {"window": CLOSED}, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await observe(run)
+    await change_policy(run, policy)
+    await observe(run)
+    await until_repaired(run, 1)
+    assert Counter(world.operations("a1")) == {"create": 202, "delete": 101}
+    assert await waiting(run) == 0
+
+
+async def test_found_drift_waits_for_the_other_stacks_only_for_a_while(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repair_reactions, "PATIENCE", timedelta(0))
+    await created(run, TWO | {"x": thing()}, REPAIR, files=FILES)
+    await observe(run)
+    world.observed = {"x": changed(7), "a1": changed(7)}
+    # The nested stack B is not observed, as if its process had stopped.
+    await make_due(run)
+    await leave_claimed(run, "b1")
+    await observer_of(run).observe_due()
+    await until_repaired(run, 0)
+    assert await waiting(run) == 2
+    # The next batch of the tree does not wait any more.
+    world.observed["x"] = changed(8)
+    await report(run, "x")
+    await until_repaired(run, 1)
+    assert operations(run, world, "x", "a1") == {"x": REPLACED, "a1": REPLACED}
+    assert await waiting(run) == 0
+
+
+async def test_found_drift_that_has_waited_too_long_is_observed_again(
+    run: Program, world: World
+) -> None:
+    """The other stack was never observed. It is no more due, because its observation failed."""
+    await created(run, TWO, REPAIR, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await make_due(run)
+    await leave_claimed(run, "b1")
+    await observer_of(run).observe_due()
+    assert await waiting(run) == 1
+    pool = run.database.pool
+    await pool.execute(
+        "update observation_schedule set claimed_at = null, next_at = now() + interval '1h'"
+        " where claimed_at is not null"
+    )
+    watch = observer_of(run).repairs
+    assert await watch.make_due() == 0
+    await pool.execute(
+        "update observation_schedule set repair_waits_at = now() - interval '11 min'"
+    )
+    world.observed.clear()
+    assert await watch.make_due() == 1
+    await observer_of(run).observe_due()
+    await until_repaired(run, 0)
+    # Drift that is still there is repaired.
+    world.observed["a1"] = changed(7)
+    await report_nested(run, "a1")
+    await until_repaired(run, 1)
+    assert world.operations("a1") == REPLACED
+
+
+@pytest.mark.parametrize("by", ["policy", "answer"])
+async def test_drift_found_during_a_repair_is_observed_again_and_repaired_after_it(
+    run: Program, world: World, by: str
+) -> None:
+    """Not after the interval of its stack."""
+    resources = {"a": thing(), "b": thing()}
+    await created(run, resources, REPAIR if by == "policy" else REPAIR | {"on_drift": "hold"})
+    world.script("create", "a", LONG_WAIT)
+    world.observed["a"] = changed(7)
+    if by == "answer":
+        world.observed["b"] = changed(8)
+        await observe(run)
+        await answer(run, "a")
+        await observer_of(run).observe_due()
+    else:
+        await observe(run)
+    await run.until_parked("s", 1)
+    if by == "answer":
+        await answer(run, "b")
+        await observer_of(run).observe_due()
+    else:
+        world.observed["b"] = changed(8)
+        await report(run, "b")
+    watch = observer_of(run).repairs
+    assert await waiting(run) == 1 and await watch.make_due() == 0
+    world.observed.pop("a")
+    await run.stack_request("POST", "s", "/resources/a/signal", {})
+    await until_repaired(run, 1)
+    assert await watch.make_due() == 1 and await waiting(run) == 0
+    await observer_of(run).observe_due()
+    await until_repaired(run, 2)
+    # The creation that has waited was called twice.
+    assert world.operations("a") == ["create", *REPLACED] and world.operations("b") == REPLACED
+    assert await waiting(run) == 0 and await watch.make_due() == 0
+
+
+async def test_drift_that_ends_during_a_repair_is_not_repaired_after_it(
+    run: Program, world: World
+) -> None:
+    await created(run, {"a": thing(), "b": thing()}, REPAIR)
+    world.script("create", "a", LONG_WAIT)
+    world.observed["a"] = changed(7)
+    await observe(run)
+    await run.until_parked("s", 1)
+    world.observed["b"] = changed(8)
+    await report(run, "b")
+    world.observed.clear()
+    await run.stack_request("POST", "s", "/resources/a/signal", {})
+    await until_repaired(run, 1)
+    assert await observer_of(run).repairs.make_due() == 1
+    await observer_of(run).observe_due()
+    await until_repaired(run, 1)
+    assert world.operations("b") == ["create"] and await waiting(run) == 0
+
+
+async def test_a_resource_that_must_be_observed_again_is_not_repaired_with_others(
+    run: Program,
+) -> None:
+    await created(run, {"a": thing(), "b": thing()}, REPAIR)
+    stack_id = UUID(str((await run.stack("s"))["id"]))
+    rows = await run.database.pool.fetch("select id from resource where stack_id = $1", stack_id)
+    first, second = (row["id"] for row in rows)
+    now = datetime.now(UTC)
+    hour = timedelta(hours=1)
+    async with run.database.connection() as conn:
+        found = [FoundDrift(stack_id, [first, second], now)]
+        for again in (False, True):
+            await waiting_repairs.keep(conn, stack_id, found, again=again)
+            kept = await waiting_repairs.read(conn, [stack_id], hour)
+            assert len(kept) == (0 if again else 1)
+        await waiting_repairs.keep(conn, stack_id, found, again=False)
+        assert await waiting_repairs.read(conn, [stack_id], hour) == []
+        await waiting_repairs.drop(conn, [FoundDrift(stack_id, [first], now)])
+        assert await waiting_repairs.take_due(conn, hour, 10) == [(stack_id, [second])]
+        assert await waiting_repairs.take_due(conn, hour, 10) == []

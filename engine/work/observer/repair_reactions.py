@@ -1,0 +1,192 @@
+"""Starts the repairs of drift that observations have just found.
+
+A repair never supersedes a change, so what cannot be repaired now waits, and is observed again when
+the change has ended.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from engine.bounded_wait import wait_at_most
+from engine.loop_guard import Guard, Supervisor
+from engine.plan.convergence import ConvergencePolicy
+from engine.plan.drift import REPAIRED_AS
+from engine.store.database import Database
+from engine.store.fault_points import reach
+from engine.store.hooks.drift_hooks import ApprovedRepair, read_approved_repairs
+from engine.store.observer import drift_rows, waiting_repairs
+from engine.store.observer.drift_rows import RepairableStack
+from engine.store.observer.found_drift import FoundDrift
+from engine.store.observer.observation_schedule import report_resources
+from engine.store.stacks.stack_locks import lock_stacks
+from engine.words import OnDrift
+from engine.work.claim_loop import POLL
+from engine.work.observer.drift_hooks import holds
+from engine.work.observer.stack_observation import StackObservation
+
+#: `Repairs.start`. Returns whether a change is under way, so that no repair can start before its
+#: end.
+RepairStart = Callable[[str, RepairableStack, ConvergencePolicy], Awaitable[bool]]
+#: `Repairs.start_approved`; returns the same.
+ApprovedRepairStart = Callable[[str, UUID, ApprovedRepair], Awaitable[bool]]
+
+#: Why drift of a resource with `external_id`, or of data, is not repaired.
+EXTERNAL = "the stack does not own the physical resource"
+#: How long found drift waits for the observation of other stacks of its tree, and the time after
+#: which it must be observed again.
+PATIENCE, MAX_WAIT = timedelta(minutes=5), timedelta(minutes=10)
+#: Stacks that had no budget of requests are waited for if they get it within this time.
+SOON = timedelta(minutes=1)
+#: Stacks that are made due at once.
+BATCH = 500
+
+
+class RepairReactions:
+    """repair: starts repairs of policies; approved: those that answers to hooks have approved."""
+
+    def __init__(
+        self,
+        database: Database,
+        guard: Guard,
+        repair: RepairStart | None,
+        approved: ApprovedRepairStart | None,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._database = database
+        self._guard = guard
+        self._repair = repair
+        self._approved = approved
+        pause = POLL.total_seconds()
+        self._loop = (supervisor or Supervisor()).guard("waiting repairs", max_pause=pause)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Observe what waits again, as soon as it can be repaired."""
+
+        async def turn() -> None:
+            if await self.make_due() < BATCH:
+                await wait_at_most(stop, POLL.total_seconds())
+
+        await self._loop.run(turn, stop)
+
+    async def make_due(self) -> int:
+        """Make the observations of what waits due, if it can be repaired now; return how many
+        stacks there were."""
+        async with self._database.transaction() as conn:
+            due = await waiting_repairs.take_due(conn, MAX_WAIT, BATCH)
+            if due:
+                await report_resources(conn, due)
+                reach("due.before")
+        if due:
+            reach("due.after")
+        return len(due)
+
+    async def react(self, ended: Sequence[StackObservation]) -> None:
+        """Repair the drift that these observations have found. What was known before may have ended
+        since."""
+        found = [one for one in ended if one.differing and one.stack.root_id]
+        if held := [one for one in found if holds(one.policy)]:
+            await self._start_approved(held)
+        if repaired := [one for one in found if _repairs(one.policy)]:
+            await self._start_repairs(repaired)
+
+    async def _start_approved(self, held: Sequence[StackObservation]) -> None:
+        if self._approved is None:
+            return
+        found, roots = _found_drift(held), _roots(held)
+        async with self._database.connection() as conn:
+            approved = await read_approved_repairs(conn, [*roots], [*REPAIRED_AS], found)
+        for root_id, one in approved.items():
+            if one.names:
+                start = self._approved(held[0].stack.project, root_id, one)
+                started = self._start(root_id, start, _select(found, one.resources))
+                await self._guard.attempt(started, stack_id=str(root_id))
+            if one.external:
+                recorded = self._record_external(root_id, one.external)
+                await self._guard.attempt(recorded, stack_id=str(root_id))
+
+    async def _start_repairs(self, repaired: Sequence[StackObservation]) -> None:
+        """Those of policies whose window is open now. They wait for the other stacks of the tree,
+        so that one repair is started for all."""
+        if self._repair is None:
+            return
+        policies = _roots(repaired)
+        tolerated = {root_id: policy.tolerate for root_id, policy in policies.items()}
+        found = _found_drift(repaired)
+        reported = all(one.stack.resources is not None and not one.stack.rest for one in repaired)
+        async with self._database.connection() as conn:
+            waiting = await waiting_repairs.read(conn, policies, MAX_WAIT)
+            together = [*found, *(one.found for one in waiting)]
+            repairable = await drift_rows.read_repairable(conn, tolerated, [*REPAIRED_AS], together)
+            open_now = [
+                one for one in repairable
+                if policies[one.root_id].repairs_in(one.now) == timedelta(0)
+            ]  # fmt: skip
+            observed = set[UUID]()
+            if open_now:
+                roots = [one.root_id for one in open_now]
+                observed = await waiting_repairs.read_observed(
+                    conn, roots, reported=reported, soon=SOON
+                )
+        for one in open_now:
+            root_id = one.root_id
+            is_late = any(
+                w.root_id == root_id and w.waits_at <= one.now - PATIENCE for w in waiting
+            )
+            if one.names and root_id in observed and not is_late:
+                kept = self._keep(root_id, _select(found, one.resources), again=False)
+                await self._guard.attempt(kept, stack_id=str(root_id))
+            elif one.names:
+                start = self._repair(repaired[0].stack.project, one, policies[root_id])
+                started = self._start(root_id, start, _select(together, one.resources))
+                await self._guard.attempt(started, stack_id=str(root_id))
+            if one.external:
+                recorded = self._record_external(root_id, one.external)
+                await self._guard.attempt(recorded, stack_id=str(root_id))
+
+    async def _start(
+        self, root_id: UUID, start: Awaitable[bool], found: Sequence[FoundDrift]
+    ) -> None:
+        """Start a repair; what it repairs waits no more, unless a change is under way."""
+        if await start:
+            await self._keep(root_id, found, again=True)
+            return
+        async with self._database.connection() as conn:
+            await waiting_repairs.drop(conn, found)
+
+    async def _keep(self, root_id: UUID, found: Sequence[FoundDrift], *, again: bool) -> None:
+        async with self._database.connection() as conn:
+            await waiting_repairs.keep(conn, root_id, found, again=again)
+
+    async def _record_external(self, root_id: UUID, resources: Sequence[UUID]) -> None:
+        async with self._database.transaction("unrepaired") as conn:
+            stacks = await drift_rows.read_tree(conn, root_id)
+            await lock_stacks(conn, stacks)
+            await drift_rows.record_unrepaired(conn, stacks, EXTERNAL, resources, external=True)
+
+
+def _repairs(policy: ConvergencePolicy | None) -> bool:
+    return policy is not None and policy.on_drift is OnDrift.REPAIR
+
+
+def _roots(observed: Sequence[StackObservation]) -> Mapping[UUID, ConvergencePolicy]:
+    """The root stacks, and their policies."""
+    return {one.stack.root_id: one.policy for one in observed if one.stack.root_id and one.policy}
+
+
+def _found_drift(observed: Sequence[StackObservation]) -> list[FoundDrift]:
+    return [
+        FoundDrift(one.stack.stack_id, sorted(one.differing), one.stack.claimed_at)
+        for one in observed
+    ]
+
+
+def _select(found: Sequence[FoundDrift], resources: Collection[UUID]) -> list[FoundDrift]:
+    """The drift of these resources."""
+    chosen = {*resources}
+    selected = [
+        FoundDrift(one.stack_id, [key for key in one.resources if key in chosen], one.at)
+        for one in found
+    ]
+    return [one for one in selected if one.resources]
