@@ -227,6 +227,21 @@ def test_all_of_many_projects_are_served(late: float) -> None:
         one.at += grant.wait + late * random.random()
 
 
+def test_turns_that_are_not_used_are_given_back() -> None:
+    state, price, absent = BudgetState(), 1.0, 20
+    for number in range(absent):
+        state, _ = take(state, 60.0, f"absent{number}", 20, 0.0)
+    sent, seconds = 0, 3 * HONOURED
+    projects = [Asking(name, 1_000_000) for name in "ab"]
+    while (one := min(projects, key=lambda other: other.at)).at < seconds:
+        state, grant = take(state, 60.0, one.name, one.wants - one.sent, one.at)
+        one.sent += grant.count
+        sent += grant.count
+        one.at += grant.wait
+    # The time of these turns is lost, with that for which the last ones are kept, and no more.
+    assert sent >= seconds / price - absent * burst_of(60.0) - KEPT - 20
+
+
 def test_the_state_stays_small() -> None:
     state = BudgetState()
     for number in range(1_000):

@@ -391,6 +391,20 @@ async def test_another_project_does_not_wait_for_all_that_a_list_lacks(
     assert count == 1 and second - first <= 2.5 * 60 / SLOW
 
 
+async def test_jitter_is_shorter_than_the_time_for_which_a_turn_is_kept(run: Program) -> None:
+    waits = list[float]()
+    for chance in (0.0, 1.0):
+        endpoints = ProviderEndpoints(run.database, RequestRates(60.0), lambda: chance)  # noqa: B023
+        await endpoints.take("before", {"service": 10})
+        await endpoints.charge("before", {"service": -10})
+        await run.database.pool.execute(
+            "update provider_budget set state = jsonb_build_object('paid',"
+            " extract(epoch from clock_timestamp())::float + 3600)"
+        )
+        waits.append((await endpoints.take("late", {"service": 1}))["service"].wait)
+    assert 0 < waits[1] - waits[0] <= request_budget.KEPT / 5
+
+
 async def test_observers_of_all_processes_share_a_budget(
     run: Program, things: Things, requests_at_once: Callable[[int], None]
 ) -> None:
