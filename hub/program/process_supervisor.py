@@ -132,6 +132,9 @@ class ProcessSupervisor:
         except HeadgateError as error:
             log.error("settings.not_reloaded", reason=str(error))
             return
+        except Exception as error:  # the processes that work do not end because of new settings
+            log.error("settings.not_reloaded", reason=f"{type(error).__name__}: {error}")
+            return
         former = [one for one in self._children if one.number]
         for done, child in enumerate(former):
             if (failure := self._replace(child, runs[child.number])) is not None:

@@ -16,6 +16,7 @@ from hub.settings.types import (
     Listen,
     Networks,
     Origins,
+    Processes,
     Rate,
     RoleMap,
     RoleNames,
@@ -32,7 +33,7 @@ OPEN_MODES = ("none",)
 
 class ServerSection(Section):
     listen: Listen = "127.0.0.1:8004"
-    processes: CountOrAny = 0
+    processes: Processes = 0
     public_url: Url = ""
     cert_file: str = ""
     key_file: str = ""

@@ -598,7 +598,7 @@ class QuotasSection(Section):
 
 class CredentialsSection(Section):
     key_file: str = ""
-    fallback_key_files: tuple[str, ...] = ()
+    fallback_key_files: Texts = ()
 
     def path(self, data_dir: Path) -> Path:
         """The file of the encryption key."""

@@ -68,6 +68,12 @@ def read_file(path: Path) -> Layer:
         raise _invalid(
             str(path), f"invalid TOML: {error}", "Correct the file at this position."
         ) from None
+    except ValueError as error:  # a number with thousands of digits
+        raise _invalid(str(path), f"invalid TOML: {error}", "Correct the file.") from None
+    except RecursionError:
+        raise _invalid(
+            str(path), "invalid TOML: values are nested too deeply", "Correct the file."
+        ) from None
 
 
 def locate(text: str) -> dict[Place, int]:

@@ -26,6 +26,8 @@ from hub.listen_address import host_and_port, is_address
 
 #: The type of the errors that `invalid` makes.
 INVALID = "invalid_setting"
+#: More than a machine has cores: a number that is a mistake.
+MAX_PROCESSES = 1_024
 
 
 class Section(BaseModel):
@@ -255,6 +257,8 @@ ExactUrl = Annotated[str, AfterValidator(_exact_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 DurationOrNone = Annotated[timedelta | None, BeforeValidator(_duration_or_none)]
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
+#: 0: as many as the machine has cores.
+Processes = Annotated[int, BeforeValidator(_number), Field(ge=0, le=MAX_PROCESSES)]
 #: 0 means unlimited.
 CountOrAny = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Bytes = Count

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from engine.back_off import BackOff
+from engine.errors import Unavailable
 from hub.program import process_supervisor
 from hub.program.process_supervisor import ChildProcess, ProcessSupervisor, RunChild
 
@@ -106,11 +107,16 @@ def stop_supervisor() -> None:
 
 def supervise(
     children: dict[int, RunChild],
-    reloaded: dict[int, RunChild] | None = None,
+    reloaded: dict[int, RunChild] | Exception | None = None,
     supervisor: ProcessSupervisor | None = None,
 ) -> Callable[[], int]:
-    """A scenario: starts children, which replaces them by others if they send SIGHUP, until one
-    sends SIGTERM."""
+    """A scenario: starts children, which replaces them by others, or fails to, if they send SIGHUP,
+    until one sends SIGTERM."""
+
+    def reload() -> dict[int, RunChild]:
+        if isinstance(reloaded, Exception):
+            raise reloaded
+        return reloaded or children
 
     def scenario() -> int:
         running = supervisor or ProcessSupervisor(drain=1.0)
@@ -119,7 +125,7 @@ def supervise(
                 return running.code
             if reloaded is not None:
                 os.kill(os.getpid(), signal.SIGHUP)
-            running.supervise(lambda: reloaded or children)
+            running.supervise(reload)
         return 0
 
     return scenario
@@ -261,3 +267,17 @@ def test_sighup_does_not_end_a_process_that_has_no_handler_yet(journal: Journal)
 
     assert run_alone(supervise({1: child(journal, "a", hang_up)})) == 0
     assert journal.entries("process.ended") == []
+
+
+@pytest.mark.parametrize(
+    "error", [Unavailable("the cause"), ValueError("the cause")], ids=type
+)
+def test_processes_stay_if_new_settings_cannot_be_read(journal: Journal, error: Exception) -> None:
+    def stop_after_reload() -> None:
+        journal.wait_for("settings.not_reloaded")
+        stop_supervisor()
+
+    assert run_alone(supervise({1: child(journal, "a", stop_after_reload)}, error)) == 0
+    (entry,) = journal.entries("settings.not_reloaded")
+    assert "the cause" in entry["reason"]
+    assert len(journal.entries("started")) == 1

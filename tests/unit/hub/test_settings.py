@@ -153,11 +153,13 @@ def test_variables_can_be_lists_times_and_booleans() -> None:
             "HEADGATE_CHANNELS__WEBHOOK__ALLOW": "10.0.0.0/8, ::1/128",
             "HEADGATE_RESOURCE_TYPES__COMMAND__ENABLED": "true",
             "HEADGATE_HOOKS__DEFAULT_TIMEOUT": "90s",
+            "HEADGATE_CREDENTIALS__FALLBACK_KEY_FILES": "/etc/a.key, /etc/b.key",
             "HEADGATE_URL": "not a setting, and none of our business",
         },
     )
     assert loaded.channels.webhook.allow == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
     assert loaded.resource_types.command.enabled
+    assert loaded.credentials.fallback_key_files == ("/etc/a.key", "/etc/b.key")
     assert loaded.hooks.default_timeout == timedelta(seconds=90)
 
 
@@ -280,6 +282,7 @@ RULE = "[[hooks.rules]]\non = ['pre-create']\n"
          "[[subscriptions.quiet_hours]]", 'for the channel "webhook"', "Remove it"),
         ("[auth.keystone]\nroles = {member = ['boss']}", 2, "[auth.keystone.roles]",
          "must map to Headgate roles, such as", ""),
+        ("[server]\nprocesses = 99999999", 2, "[server] processes", "1024", ""),
         # Rules over several settings.
         (f"{SLACK}users = [{{id = 'U0123456789', user = '{'a' * 32}'}}]\nteam = 'T1'", 1,
          "[channels.slack] signing_secret_file", "these users cannot answer", "remove the users"),
@@ -443,6 +446,17 @@ def test_invalid_toml_is_reported_with_file_and_line(tmp_path: Path) -> None:
     (finding,) = refused('[server]\nlisten = "127.0.0.1:1\n', tmp_path)
     assert finding.place.endswith("headgate.toml")
     assert "line 2" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("9" * 5_000, "digits"), ("[" * 2_000 + "]" * 2_000, "nested too deeply")],
+    ids=["a long number", "nested lists"],
+)
+def test_toml_that_python_cannot_read_is_refused(tmp_path: Path, value: str, reason: str) -> None:
+    (finding,) = refused(f"[server]\nprocesses = {value}\n", tmp_path)
+    assert finding.place.endswith("headgate.toml") and reason in finding.reason
+    assert len(finding.reason) < 300
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
