@@ -394,6 +394,10 @@ CONTRADICTIONS: dict[str, tuple[Json, str]] = {
     "own variable": ({"roles": {"purge": {"env": {"HEADGATE_AUDIT__KEY_FILE": "/x"}}}}, "roles.purge.env.HEADGATE_AUDIT__KEY_FILE is set by the chart. Remove it, and set keys.audit."),
     "newer API": ({"image": {"tag": "1.2.0"}, "roles": {"api": {"tag": "1.10.0"}}}, "The tag of the API is 1.10.0 and that of the engines 1.2.0. Engines are upgraded first and the API last"),
     "drain": ({"config": {"engine": {"drain": "2m"}}}, "roles.engine.terminationGracePeriodSeconds is 60, but operations have 2m to finish ([engine] drain). Make it longer."),
+    "drain of the API": ({"roles": {"api": {"terminationGracePeriodSeconds": 24}}}, "roles.api.terminationGracePeriodSeconds is 24, but operations have 20s to finish ([engine] drain), and a pod of the API waits 5s before. Make it longer."),
+    "cells": ({"config": {"cells": {"revision": 1, "databases": [{"name": "a", "url": "postgresql://u:pw@h/d"}]}}}, "config.cells.databases is set, but the chart runs the processes of one database"),
+    "cells of a role": ({"roles": {"api": {"env": {"HEADGATE_CELLS__DATABASES": "pw"}}}}, "roles.api.env.HEADGATE_CELLS__DATABASES is set, but the chart runs the processes of one database."),
+    "pooler of a role": ({"roles": {"engine": {"env": {"HEADGATE_DATABASE__POOLER_URL": "postgresql://h/d?password=pw"}}}}, "roles.engine.env.HEADGATE_DATABASE__POOLER_URL has a secret"),
     "ingress without host": ({"ingress": {"enabled": True}}, "ingress.host is empty."),
     "ingress without proxies": ({"ingress": {"enabled": True, "host": "h"}}, "config.server.trusted_proxies is empty. Set it to the network of the controller's pods"),
     "monitor without token": ({"serviceMonitor": {"enabled": True}}, "serviceMonitor.apiToken.existingSecret is empty, and the API does not show its metrics without a token."),
@@ -424,7 +428,10 @@ def test_what_is_valid_is_not_refused() -> None:
     assert older.pods["headgate-api"]["spec"]["containers"][0]["image"].endswith(":1.2.0")
     minimal(image={"tag": "main"}, roles={"api": {"tag": "other"}})
     minimal(config={"channels": {"amqp": {"url": ["amqp://mq.example.org:5672/a@b"]}}})
-    minimal(config={"engine": {"drain": "59s"}})
+    minimal(config={"engine": {"drain": "54s"}})
+    minimal(
+        config={"engine": {"drain": "59s"}}, roles={"api": {"terminationGracePeriodSeconds": 65}}
+    )
     minimal(config={"subscriptions": [{"project": "p", "target": "https://x/a:b@c"}]})
     minimal(
         roles={"api": {"env": {"HEADGATE_DATABASE__POOL": "20", "HEADGATE_AUTH__MODE": "keystone"}}}

@@ -58,6 +58,9 @@
 {{- $found = append $found (printf "config.%s is set by the chart. %s" $place (get $owned $place)) -}}
 {{- end -}}
 {{- end -}}
+{{- if dig "cells" "databases" list $config -}}
+{{- $found = append $found "config.cells.databases is set, but the chart runs the processes of one database, and everyone who can read the ConfigMap could read the passwords of the cells. Install the chart for the other roles of each cell, with roles.api.replicas 0, and run the API of the cells without it, as docs/how-to/run-at-scale.md says." -}}
+{{- end -}}
 {{- if has (dig "auth" "mode" "none" $config) (list "none" "") -}}
 {{- $found = append $found "config.auth.mode is \"none\", which gives every client every right and works on one machine only. Set \"tokens\" or \"keystone\"." -}}
 {{- end -}}
@@ -131,7 +134,9 @@
 {{- $found = append $found (printf "%s is set by the chart. %s" $place (get $own $name)) -}}
 {{- else if has $name $names -}}
 {{- $found = append $found (printf "%s is set by secretEnv. Remove it." $place) -}}
-{{- else if or (regexMatch "__(PASSWORD|SECRET|CLIENT_SECRET|READ_URL)$" $name) (regexMatch "//[^/@]*:[^/@]+@" $value) -}}
+{{- else if hasPrefix "HEADGATE_CELLS__" $name -}}
+{{- $found = append $found (printf "%s is set, but the chart runs the processes of one database. Run the API of cells without it, as docs/how-to/run-at-scale.md says." $place) -}}
+{{- else if or (regexMatch "__(PASSWORD|SECRET|CLIENT_SECRET|READ_URL|POOLER_URL)$" $name) (regexMatch "//[^/@]*:[^/@]+@" $value) -}}
 {{- $found = append $found (printf "%s has a secret, and everyone who can read the Deployment could read it. Remove it, put it into a Secret, and add {name: %s, secret: NAME, key: ENTRY} to secretEnv." $place $name) -}}
 {{- else if and (eq $name "HEADGATE_AUTH__MODE") (has $value (list "none" "")) -}}
 {{- $found = append $found (printf "%s is \"none\", which gives every client every right. Remove it." $place) -}}
@@ -189,8 +194,10 @@
 {{- $drain := dig "engine" "drain" "20s" .Values.config -}}
 {{- range $role, $values := .Values.roles -}}
 {{- $own := get $values.env "HEADGATE_ENGINE__DRAIN" | default $drain -}}
-{{- if ge (include "headgate.seconds" $own | int) (int $values.terminationGracePeriodSeconds) -}}
-{{- $found = append $found (printf "roles.%s.terminationGracePeriodSeconds is %d, but operations have %s to finish ([engine] drain). Make it longer." $role (int $values.terminationGracePeriodSeconds) $own) -}}
+{{- /* A pod of the API waits 5 s before it gets the signal to end. */ -}}
+{{- $before := ternary 5 0 (eq $role "api") -}}
+{{- if ge (add (include "headgate.seconds" $own | int) $before | int) (int $values.terminationGracePeriodSeconds) -}}
+{{- $found = append $found (printf "roles.%s.terminationGracePeriodSeconds is %d, but operations have %s to finish ([engine] drain)%s. Make it longer." $role (int $values.terminationGracePeriodSeconds) $own (ternary ", and a pod of the API waits 5s before" "" (eq $role "api"))) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $found -}}
