@@ -180,7 +180,7 @@ class ProcessSupervisor:
             if time.monotonic() > ends:
                 self._kill(child)
                 ends = float("inf")
-            self._step(STOP_MARGIN)
+            self._step(min(STOP_MARGIN, max(ends - time.monotonic(), 0.0)))
             self._reap()
         if not child.pid:
             self._children.remove(child)

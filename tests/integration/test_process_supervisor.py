@@ -269,9 +269,7 @@ def test_sighup_does_not_end_a_process_that_has_no_handler_yet(journal: Journal)
     assert journal.entries("process.ended") == []
 
 
-@pytest.mark.parametrize(
-    "error", [Unavailable("the cause"), ValueError("the cause")], ids=type
-)
+@pytest.mark.parametrize("error", [Unavailable("the cause"), ValueError("the cause")], ids=type)
 def test_processes_stay_if_new_settings_cannot_be_read(journal: Journal, error: Exception) -> None:
     def stop_after_reload() -> None:
         journal.wait_for("settings.not_reloaded")
@@ -281,3 +279,34 @@ def test_processes_stay_if_new_settings_cannot_be_read(journal: Journal, error: 
     (entry,) = journal.entries("settings.not_reloaded")
     assert "the cause" in entry["reason"]
     assert len(journal.entries("started")) == 1
+
+
+def test_a_former_process_that_hangs_is_killed_when_its_time_is_over(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not a whole margin later."""
+    margin, drain = 0.5, 0.2
+    monkeypatch.setattr(process_supervisor, "STOP_MARGIN", margin)
+    step = ProcessSupervisor._step
+
+    def recorded_step(self: ProcessSupervisor, longest: float | None = None) -> None:
+        journal.write("step", longest=longest)
+        step(self, longest)
+
+    monkeypatch.setattr(ProcessSupervisor, "_step", recorded_step)
+
+    def hang() -> None:
+        while True:
+            time.sleep(60)
+
+    def stop_after_kill() -> None:
+        journal.wait_for("process.killed")
+        stop_supervisor()
+
+    def scenario() -> int:
+        former, new = child(journal, "former", hang), child(journal, "new", stop_after_kill)
+        return supervise({1: former}, {1: new}, ProcessSupervisor(drain=drain))()
+
+    assert run_alone(scenario) == 0
+    waits = [one["longest"] for one in journal.entries("step") if one["longest"] is not None]
+    assert any(one < margin for one in waits)
