@@ -138,6 +138,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "admin move-project": (
         "admin move-project 5ad1ebf9a2b64b9d --to b --config api.toml",
         "admin move-project 5ad1ebf9a2b64b9d --undo --config api.toml",
+        "admin move-project 5ad1ebf9a2b64b9d --discard b --config api.toml",
     ),
     "admin migrate": ("admin migrate --dry-run",),
     "admin upgrade-check": ("admin upgrade-check", "admin upgrade-check -o json"),

@@ -171,6 +171,26 @@ TYPES = (
         "Put it back in north with --undo",
     ),
     ErrorType(
+        "ProjectInTwoCells", Conflict,
+        "More than one cell has the project: a database failed over to a standby that lacked a"
+        " [move](../how-to/run-at-scale.md#move-a-project), or was restored from a backup.",
+        "Compare the stacks in the cells, then remove the project from the cell with the older rows"
+        " with `--discard CELL`. The command shows the rows of both before it deletes any.",
+        "move-project",
+        'the project "web" is in more than one cell: "north" (120 rows, last changed at 2026-11-29'
+        ' 08:00:00 UTC) and "south" (131 rows, last changed at 2026-11-30 14:12:09 UTC)',
+        "Remove the project from the cell with the older rows with --discard CELL",
+    ),
+    ErrorType(
+        "MoveLeftovers", Conflict,
+        "A cell still has rows of an earlier [move of the"
+        " project](../how-to/run-at-scale.md#move-a-project).",
+        "Finish the earlier move, or remove the copies with `--discard CELL`, as the message says.",
+        "move-project",
+        'the cell "south" has rows of a move of the project "web" that has ended',
+        "They are copies; remove them with --discard south",
+    ),
+    ErrorType(
         "StandbysBehind", Unavailable,
         "The project has [moved](../how-to/run-at-scale.md#move-a-project), but standbys of the new"
         " cell's database have not received it. The former cell keeps the rows, so that a failover"

@@ -22,7 +22,7 @@ PREFIX = "headgate_moving_"
 #: Tables with rows of the project: those that move, and what triggers derive from them.
 OWN = frozenset({*MOVED, "stack_tag"})
 #: Tables that no read needs.
-UNUSED = frozenset({"moving_row", "moving_schema"})
+UNUSED = frozenset({"moving_row", "moving_schema", "move_outcome"})
 
 READ_NAME = "select name from moving_schema where project = $1"
 READ_CURRENT = "select current_schema()"

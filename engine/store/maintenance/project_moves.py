@@ -6,8 +6,10 @@ them; the same transaction copies them to a schema in which they can be read
 cell, and enter its tables in one transaction, with which the project is in that cell.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
 
 import asyncpg
 
@@ -81,7 +83,8 @@ SET_FORMAT = """
 select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO', true),
        set_config('intervalstyle', 'postgres', true), set_config('bytea_output', 'hex', true),
        set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
-       set_config('idle_in_transaction_session_timeout', '0', true)
+       set_config('idle_in_transaction_session_timeout', '0', true),
+       (select max(set_config(name, '0', true)) from pg_settings where name = 'transaction_timeout')
 """
 SET_LOCK_TIMEOUT = "select set_config('lock_timeout', $1, true)"
 #: How long a transaction that has locked outbox_cursor, without which no event of the cell is
@@ -162,7 +165,8 @@ select s.name as stack, n.name as resource, n.operation
 """
 #: version: differs after each change of the entry, and after the rows have left their tables.
 _STATES = """
-select c.project, c.moving_to, c.move_state, coalesce(m.name, '') as schema,
+select c.project, c.moving_to, c.move_state, c.arrived_from, c.move_id, c.move_rows,
+       c.moving_since, coalesce(m.name, '') as schema,
        coalesce(m.filled, false) as filled, concat_ws(' ', c.xmin, m.xmin) as version
   from cell_project c left join moving_schema m on m.project = c.project
 """
@@ -172,15 +176,53 @@ select project, moving_to, move_state from cell_project where project = any ($1)
    for share
 """
 ANNOUNCE_MOVE = """
-update cell_project set moving_to = $2, move_state = 'announced'
+update cell_project
+   set moving_to = $2, move_state = 'announced', move_id = $3, move_rows = 0,
+       moving_since = clock_timestamp()
  where project = $1 and move_state is null
 """
-SET_STATE = "update cell_project set move_state = $2 where project = $1"
-END_MOVE = "update cell_project set moving_to = null, move_state = null where project = $1"
+#: Of a move that an earlier version began.
+SET_ID = """
+update cell_project set move_id = $2, moving_since = coalesce(moving_since, clock_timestamp())
+ where project = $1 and move_id is null and move_state is not null
+"""
+LOCK_MOVE = """
+select move_state, move_id, move_rows from cell_project where project = $1 for update
+"""
+CLOSE = """
+update cell_project set move_state = 'taken'
+ where project = $1 and move_id = $2 and move_state = 'announced'
+"""
+SET_MOVED = """
+update cell_project set move_state = 'moved'
+ where project = $1 and move_id is not distinct from $2 and move_state in ('taken', 'moved')
+"""
+ADD_ROWS = "update cell_project set move_rows = move_rows + $2 where project = $1"
+END_MOVE = """
+update cell_project
+   set moving_to = null, move_state = null, move_id = null, move_rows = null, moving_since = null
+ where project = $1
+"""
+END_ANNOUNCED = f"""{END_MOVE.rstrip()}
+   and move_id is not distinct from $2 and move_state = 'announced'
+"""
+#: Unless the project is in the cell, or moves from it.
 ARRIVE = """
 insert into cell_project (project, arrived_from) values ($1, $2)
 on conflict (project) do update
-   set arrived_from = excluded.arrived_from, moving_to = null, move_state = null
+   set arrived_from = excluded.arrived_from, moving_to = null, move_state = null, move_id = null,
+       move_rows = null, moving_since = null
+ where cell_project.move_state = 'moved'
+"""
+DECIDE = """
+insert into move_outcome (move_id, arrived) values ($1, $2) on conflict (move_id) do nothing
+"""
+READ_OUTCOME = "select arrived from move_outcome where move_id = $1"
+SET_DISCARDED = """
+update cell_project
+   set moving_to = $2, move_state = 'moved', move_id = $3, move_rows = null,
+       moving_since = clock_timestamp()
+ where project = $1 and move_state is null
 """
 #: Of all projects that move or have moved.
 LIST_MOVES = f"{_STATES} where c.move_state is not null or c.arrived_from is not null"
@@ -202,10 +244,27 @@ delete from moving_row
 """
 SET_NOT_FILLED = "update moving_schema set filled = false where project = $1"
 READ_POSITION = "select position from outbox_cursor"
+#: Of a project that is elsewhere: also those that wait to be discarded in their tables.
 HAS_ROWS = """
 select exists (select from moving_row where project = $1)
        or exists (select from moving_schema where project = $1)
+       or exists (select from cell_project c join stack s on s.project = c.project
+                   where c.project = $1 and c.move_state = 'moved')
 """
+HAS_COPIES = "select exists (select from moving_row where project = $1)"
+COUNT_MOVING = "select count(*) from moving_row where project = $1"
+#: Of a project in a cell: all rows, and the time of the newest change.
+SUMMARIZE = f"""
+select {
+    " + ".join(
+        f"(select count(*) from {table} t where {condition})" for table, condition in MOVED.items()
+    )
+} + (select count(*) from moving_row where project = $1) as rows,
+       greatest((select max(changed_at) from stack where project = $1),
+                (select max(created_at) from outbox where project = $1),
+                (select max(time) from event
+                  where stack_id in (select id from stack where project = $1))) as changed_at
+"""  # noqa: S608 - of constants
 #: The migrations, and the columns of all tables in their order.
 SCHEMA = """
 select md5(string_agg(c.relname || '.' || a.attname || ' ' || a.atttypid::regtype::text, ','
@@ -242,13 +301,19 @@ LONG = 86_400.0
 class MoveRecord:
     """Of a project in one cell. state: None: it is in this cell, and does not move. schema: in
     which its rows can be read if they have left their tables, which `filled` says; "": there is
-    none. version: differs after each step of a move."""
+    none. version: differs after each step of a move. id: of the move to the other cell; None: an
+    earlier version began it. rows: how many have left their tables; None: not known. since: when
+    the move was announced."""
 
     moving_to: str
     state: MoveState | None
     schema: str = field(default="", compare=False)
     filled: bool = field(default=False, compare=False)
     version: str = field(default="", compare=False)
+    arrived_from: str = field(default="", compare=False)
+    id: UUID | None = field(default=None, compare=False)
+    rows: int | None = field(default=None, compare=False)
+    since: datetime | None = field(default=None, compare=False)
 
     @classmethod
     def from_row(cls, row: asyncpg.Record) -> "MoveRecord":
@@ -259,6 +324,10 @@ class MoveRecord:
             row["schema"],
             row["filled"],
             row["version"],
+            row["arrived_from"] or "",
+            row["move_id"],
+            row["move_rows"],
+            row["moving_since"],
         )
 
     @property
@@ -283,6 +352,20 @@ class UnfinishedOperation:
 class TableDigest:
     count: int
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSummary:
+    """What a cell has of a project. changed_at: of the newest change; None: there is none."""
+
+    rows: int
+    changed_at: datetime | None
+
+    def __str__(self) -> str:
+        changed = "never changed"
+        if self.changed_at is not None:
+            changed = f"last changed at {self.changed_at:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{self.rows} rows, {changed}"
 
 
 async def _ignore(_: Connection, __: str) -> None:
@@ -321,8 +404,55 @@ async def read_schema(conn: Connection) -> tuple[str, str]:
     return (row["columns"], row["migrations"]) if row else ("", "")
 
 
-async def announce_move(conn: Connection, project: str, target: str) -> None:
-    await conn.execute(ANNOUNCE_MOVE, project, target)
+async def announce_move(conn: Connection, project: str, target: str, move: UUID) -> None:
+    """Raises Conflict if another command moves the project."""
+    if not _count(await conn.execute(ANNOUNCE_MOVE, project, target, move)):
+        raise refuse_other(project)
+
+
+async def set_id(conn: Connection, project: str, move: UUID) -> None:
+    """Identify a move that an earlier version began."""
+    await conn.execute(SET_ID, project, move)
+
+
+async def check_move(
+    conn: Connection, project: str, move: UUID | None, states: Collection[MoveState]
+) -> int | None:
+    """Lock the entry of the project in the former cell until the transaction ends; how many rows
+    have left their tables. Raises Conflict if the move is another one or has another state."""
+    row = await conn.fetchrow(LOCK_MOVE, project)
+    if row is None or row["move_id"] != move or row["move_state"] not in states:
+        raise refuse_other(project)
+    rows: int | None = row["move_rows"]
+    return rows
+
+
+def refuse_other(project: str) -> errors.Conflict:
+    return errors.Conflict(
+        f'the project "{project}" was moved by another command',
+        place="move-project",
+        remedy="Run the command again to see where it is",
+        code="MoveUnderWay",
+    )
+
+
+async def read_outcome(
+    conn: Connection, project: str, source: str, record: MoveRecord
+) -> bool | None:
+    """Whether a move has arrived in the new cell, whose connection this is; False: it was undone;
+    None: neither. source: the name of the former cell. record: of the project there."""
+    if record.id is None:  # of an earlier version
+        here = await read_state(conn, project)
+        arrived = here is not None and here.state is None and here.arrived_from == source
+        return arrived or None
+    outcome: bool | None = await conn.fetchval(READ_OUTCOME, record.id)
+    return outcome
+
+
+async def decide_outcome(conn: Connection, move: UUID, *, arrived: bool) -> bool:
+    """Decide, in the new cell, how a move ends, unless that is decided; whether it has arrived."""
+    await conn.execute(DECIDE, move, arrived)
+    return bool(await conn.fetchval(READ_OUTCOME, move))
 
 
 async def list_running(conn: Connection, project: str) -> list[UnfinishedOperation]:
@@ -330,32 +460,42 @@ async def list_running(conn: Connection, project: str) -> list[UnfinishedOperati
     return [UnfinishedOperation(**row) for row in await conn.fetch(LIST_RUNNING, project)]
 
 
-async def close_project(conn: Connection, project: str) -> None:
+async def close_project(conn: Connection, project: str, move: UUID | None) -> None:
     """Refuse new rows of the project in this cell. Waits for transactions that are adding some. The
     state is committed before any row is locked: a transaction that adds a row never waits for one
-    of the others, which could be a deadlock."""
+    of the others, which could be a deadlock. Raises Conflict if another command has ended the
+    move."""
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
-        await conn.execute(SET_STATE, project, MoveState.TAKEN, timeout=LONG)
+        if not _count(await conn.execute(CLOSE, project, move, timeout=LONG)):
+            raise refuse_other(project)
 
 
 async def take_rows(
-    conn: Connection, project: str, taken: Callable[[Connection, str], Awaitable[None]] = _ignore
+    conn: Connection,
+    project: str,
+    move: UUID | None,
+    state: MoveState,
+    taken: Callable[[Connection, str], Awaitable[None]] = _ignore,
 ) -> int | None:
     """Move all rows of a closed project to `moving_row`; the number of rows. Repeat it until it
     returns 0: transactions that began before can add rows. None: another transaction keeps a row
-    locked, and no row was moved. taken: called in the same transaction if rows were moved."""
+    locked, and no row was moved. state: of the move. taken: called in the same transaction if rows
+    were moved. Raises Conflict if another command has ended the move."""
     count = 0
     try:
         async with conn.transaction():
             await conn.execute(SET_FORMAT)
             await conn.execute(SET_LOCK_TIMEOUT, LOCK_TIMEOUT)
+            await check_move(conn, project, move, {state})
             await conn.execute(LOCK_CURSOR)
             for statement in (LOCK_STACKS, LOCK_SUBSCRIPTIONS):
                 await conn.execute(statement, project, timeout=LONG)
             for statement in TAKE.values():
                 count += _count(await conn.execute(statement, project, timeout=LONG))
             if count:
+                if state is MoveState.TAKEN:
+                    await conn.execute(ADD_ROWS, project, count)
                 await taken(conn, project)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         return None
@@ -370,10 +510,21 @@ async def fill_tables(conn: Connection, project: str) -> None:
         await conn.execute(RESTORE[table], project, timeout=LONG)
 
 
-async def restore_rows(conn: Connection, project: str) -> None:
-    """End the move, and move all rows back to their tables. Its schema is not read any more."""
+async def restore_rows(conn: Connection, project: str, move: UUID | None) -> None:
+    """End the move, and move all rows back to their tables. Its schema is not read any more. Raises
+    Conflict if another command has ended the move, or a part of the rows was deleted."""
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
+        expected = await check_move(conn, project, move, LEFT)
+        count = await conn.fetchval(COUNT_MOVING, project, timeout=LONG)
+        # A move that an error interrupted has not taken all of them.
+        if expected is not None and count < expected:
+            raise errors.Conflict(
+                f'only {count} of the {expected} rows of the project "{project}" are left here',
+                place="--undo",
+                remedy="Restore a backup of one of the two cells",
+                code="MoveDiffers",
+            )
         await conn.execute(END_MOVE, project, timeout=LONG)
         await conn.execute(SET_NOT_FILLED, project)
         for table in reversed([*MOVED]):
@@ -412,6 +563,8 @@ async def arrive(
     project: str,
     source: str,
     *,
+    move: UUID,
+    rows: int | None,
     digests: Mapping[str, TableDigest],
     position: int,
     keys: Sequence[TokenKey],
@@ -420,14 +573,15 @@ async def arrive(
 ) -> None:
     """Insert the rows into their tables, and record that the project is in this cell.
 
-    source: the name of the other cell. position: the last one of events there. keys: those of the
-    other cell. tokens: of the project, by `read_copies`. Raises Conflict if the rows differ from
-    `digests`, or one of them exists.
+    source: the name of the other cell. rows: how many have left their tables there. position: the
+    last one of events there. keys: those of the other cell. tokens: of the project, by
+    `read_copies`. Raises Conflict if the rows differ from `digests`, one of them exists, the cell
+    has the project, or the move has ended.
     """
+    check_count(digests, rows)
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
-        await conn.execute(LOCK_CURSOR, timeout=LONG)
-        await conn.execute(ARRIVE, project, source, timeout=LONG)
+        await _record_arrival(conn, project, source, move)
         (computed,) = await conn.fetch(COMPUTE_SHIFT, project, position, timeout=LONG)
         boundary, shift, last = computed
         for table in reversed([*MOVED]):
@@ -458,6 +612,21 @@ async def arrive(
         await conn.execute(NOTIFY_TOKENS)
         while await delete_page(conn, project):
             pass
+
+
+async def _record_arrival(conn: Connection, project: str, source: str, move: UUID) -> None:
+    if not _count(await conn.execute(DECIDE, move, True, timeout=LONG)):
+        raise refuse_other(project)
+    await conn.execute(LOCK_CURSOR, timeout=LONG)
+    if not _count(await conn.execute(ARRIVE, project, source, timeout=LONG)):
+        raise refuse_difference("cell_project", "the new cell has the project, too")
+
+
+def check_count(digests: Mapping[str, TableDigest], rows: int | None) -> None:
+    """Raises Conflict if rows of the move are missing. rows: how many have left their tables."""
+    found = sum(one.count for one in digests.values())
+    if rows is not None and found != rows:
+        raise refuse_difference("moving_row", f"{found} rows instead of {rows}")
 
 
 def refuse_difference(table: str, reason: str) -> errors.Conflict:
@@ -494,17 +663,52 @@ async def has_rows(conn: Connection, project: str) -> bool:
     return found
 
 
+async def has_copies(conn: Connection, project: str) -> bool:
+    """Whether rows are left that a move has copied or taken."""
+    found: bool = await conn.fetchval(HAS_COPIES, project)
+    return found
+
+
+async def summarize(conn: Connection, project: str) -> ProjectSummary:
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        row = await conn.fetchrow(SUMMARIZE, project, timeout=LONG)
+    return ProjectSummary(row["rows"], row["changed_at"]) if row else ProjectSummary(0, None)
+
+
 async def delete_page(conn: Connection, project: str) -> int:
     """Delete a page of `moving_row`; the number of rows."""
     return _count(await conn.execute(DELETE_PAGE, project, PAGE, timeout=LONG))
 
 
-async def set_moved(conn: Connection, project: str) -> None:
-    await conn.execute(SET_STATE, project, MoveState.MOVED)
+async def delete_taken(conn: Connection, project: str, move: UUID | None) -> None:
+    """Delete the rows of a project that is in another cell. Raises Conflict if the move is another
+    one."""
+    deleted = 1
+    while deleted:
+        async with conn.transaction():
+            await conn.execute(SET_FORMAT)
+            await check_move(conn, project, move, {MoveState.MOVED})
+            deleted = await delete_page(conn, project)
 
 
-async def end_move(conn: Connection, project: str) -> None:
-    await conn.execute(END_MOVE, project)
+async def set_moved(conn: Connection, project: str, move: UUID | None) -> None:
+    """Raises Conflict if another command has ended the move."""
+    if not _count(await conn.execute(SET_MOVED, project, move)):
+        raise refuse_other(project)
+
+
+async def end_announced(conn: Connection, project: str, move: UUID | None) -> bool:
+    """End a move whose rows have not left their tables; False: it has another state by now."""
+    return bool(_count(await conn.execute(END_ANNOUNCED, project, move)))
+
+
+async def set_discarded(conn: Connection, project: str, kept: str, move: UUID) -> None:
+    """Record that a project is in another cell alone. Raises Conflict if it moves."""
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        if not _count(await conn.execute(SET_DISCARDED, project, kept, move, timeout=LONG)):
+            raise refuse_other(project)
 
 
 async def check_cell(conn: Connection, name: str) -> None:

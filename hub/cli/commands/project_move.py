@@ -6,9 +6,10 @@ again, it continues; with `undo`, the project stays where it is.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
 
 from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
 from engine.store.access.token_copies import delete_tokens, read_copies
@@ -44,12 +45,14 @@ Report = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class ProjectMove:
     """source, target: the cells by name. finished: it has arrived or was undone, and something of
-    it is left; target is the source if it was undone."""
+    it is left; target is the source if it was undone. id: None: it is not announced, or an earlier
+    version began it."""
 
     project: str
     source: str
     target: str
     finished: bool = False
+    id: UUID | None = None
 
 
 async def move_project(
@@ -69,17 +72,21 @@ async def move_project(
                 name: await moves.read_state(one, project) for name, one in connections.items()
             }
             move = await _find_move(connections, states, away, project, target, undo=undo)
+            state = states.get(move.source)
+            # What was only announced has not left its cell.
+            is_announced = state is not None and state.state is MoveState.ANNOUNCED
             for name in (move.source, move.target):
-                if name not in connections:
+                if name not in connections and not (undo and is_announced and name == move.target):
                     raise unavailable([name])
-            await stack.enter_async_context(_exclude_others(settings, move))
-            source, destination = connections[move.source], connections[move.target]
-            await _check_cells(move, source, destination)
+            await stack.enter_async_context(exclude_others(settings, project, connections))
+            source = connections[move.source]
             if undo and move.finished:
                 await schemas.drop_schema(source, project)
             elif undo:
-                await _undo(move, source, destination)
+                await _undo(move, source, connections.get(move.target))
             else:
+                destination = connections[move.target]
+                await _check_cells(move, source, destination)
                 steps = _Steps(move, source, destination, make_keyring(settings), report)
                 await steps.run(wait)
             return move
@@ -95,6 +102,12 @@ async def move_project(
 
 
 def _check_settings(settings: Settings, target: str, *, undo: bool) -> None:
+    """target: "": any, if the move is undone."""
+    check_cell_name(settings, target if target or not undo else None, "--to")
+
+
+def check_cell_name(settings: Settings, cell: str | None, option: str) -> None:
+    """Raises HeadgateError unless the settings name the cell. None: only any cells."""
     names = [one.name for one in settings.cells.databases]
     if not names:
         raise Conflict(
@@ -102,10 +115,10 @@ def _check_settings(settings: Settings, target: str, *, undo: bool) -> None:
             place="[cells] databases",
             remedy="Use the settings of a process with the role api and [cells]",
         )
-    if target not in names and not (undo and not target):
+    if cell is not None and cell not in names:
         raise NotFound(
-            f'there is no cell "{target}"; the cells are {", ".join(names)}',
-            place="--to",
+            f'there is no cell "{cell}"; the cells are {", ".join(names)}',
+            place=option,
             remedy="Name one of them, or add the cell to [cells] databases first",
             code="UnknownCell",
         )
@@ -149,12 +162,15 @@ async def _find_move(
     undo: bool,
 ) -> ProjectMove:
     """The move to begin or to continue. Raises HeadgateError."""
+    here = find_here(states)
+    if len(here) > 1:
+        raise await refuse_two_cells(connections, here, project)
     if (move := _find_under_way(states, project, target)) is not None:
         return move
-    here = [name for name, one in states.items() if one is not None and one.state is None]
     if away and (undo or not here):
         raise unavailable(away)
-    if not here and (lost := await _find_lost(connections, states, project)) is not None:
+    lost = await _find_lost(connections, states, project)
+    if lost is not None and here in ([], [lost.target]):
         return _check_lost(lost, undo=undo)
     if undo and here and await schemas.has_schema(connections[here[0]], project):
         return ProjectMove(project, here[0], here[0], finished=True)
@@ -176,15 +192,70 @@ async def _find_move(
         )
     if here[0] != target:
         return ProjectMove(project, here[0], target)
-    for name, conn in connections.items():
-        if name != target and await moves.has_rows(conn, project):
-            return ProjectMove(project, name, target, finished=True)
+    if (leftover := await _find_leftover(connections, states, project, target)) is not None:
+        return leftover
     raise Conflict(
         f'the project "{project}" is already in the cell "{target}"',
         place="--to",
         remedy="There is nothing to do",
         code="SameCell",
     )
+
+
+def find_here(states: Mapping[str, MoveRecord | None]) -> list[str]:
+    """The cells that have the project."""
+    return [name for name, one in states.items() if one is not None and one.state is None]
+
+
+async def refuse_two_cells(
+    connections: Mapping[str, Connection], cells: Sequence[str], project: str
+) -> Conflict:
+    """What to raise if several cells have the project."""
+    found = [f'"{name}" ({await moves.summarize(connections[name], project)})' for name in cells]
+    return Conflict(
+        f'the project "{project}" is in more than one cell: {" and ".join(found)}; one of the'
+        " databases failed over to a standby that lacked a move, or was restored from a backup",
+        place=COMMAND,
+        remedy="Compare the stacks in the cells. Then remove the project from the cell with the"
+        " older rows with --discard CELL",
+        code="ProjectInTwoCells",
+    )
+
+
+def refuse_copies(project: str, cell: str) -> Conflict:
+    return Conflict(
+        f'the cell "{cell}" has rows of a move of the project "{project}" that has ended',
+        place=COMMAND,
+        remedy=f"They are copies; remove them with --discard {cell}",
+        code="MoveLeftovers",
+    )
+
+
+async def _find_leftover(
+    connections: Mapping[str, Connection],
+    states: Mapping[str, MoveRecord | None],
+    project: str,
+    target: str,
+) -> ProjectMove | None:
+    """Rows that are to be deleted, because the project is in the cell `target`. Raises Conflict if
+    they are not known to be there."""
+    for name, conn in connections.items():
+        if name != target and await moves.has_rows(conn, project):
+            if not await _has_arrived(connections, states[name], project, name):
+                raise refuse_copies(project, name)
+            return ProjectMove(project, name, target, finished=True)
+    return None
+
+
+async def _has_arrived(
+    connections: Mapping[str, Connection], record: MoveRecord | None, project: str, source: str
+) -> bool:
+    """Whether the rows that are left in the cell `source` are in another cell."""
+    if record is None or record.state is not MoveState.MOVED:
+        return False
+    if (target := connections.get(record.moving_to)) is None:
+        raise unavailable([record.moving_to])
+    return bool(await moves.read_outcome(target, project, source, record))
 
 
 def _find_under_way(
@@ -201,23 +272,29 @@ def _find_under_way(
                 remedy=f"Continue with --to {state.moving_to}, or end this move with --undo",
                 code="MoveUnderWay",
             )
-        return ProjectMove(project, name, state.moving_to)
+        return ProjectMove(project, name, state.moving_to, id=state.id)
     return None
 
 
 async def _find_lost(
     connections: Mapping[str, Connection], states: Mapping[str, MoveRecord | None], project: str
 ) -> ProjectMove | None:
-    """A move that had ended, but whose target has no record of it, and whose source still has the
-    rows: the target's database failed over to a standby that lacked the last commits."""
+    """A move that had ended, but whose target does not know that it has arrived, and whose source
+    still has the rows: the target's database failed over to a standby that lacked the last commits.
+    """
     for name, state in states.items():
         if (
             state is not None
             and state.state is MoveState.MOVED
-            and states.get(state.moving_to, state) is None
+            and (target := connections.get(state.moving_to)) is not None
             and await moves.has_rows(connections[name], project)
         ):
-            return ProjectMove(project, name, state.moving_to)
+            if state.id is None:  # an earlier version has moved it
+                lost = states[state.moving_to] is None
+            else:
+                lost = not await moves.read_outcome(target, project, name, state)
+            if lost:
+                return ProjectMove(project, name, state.moving_to, id=state.id)
     return None
 
 
@@ -235,16 +312,20 @@ def _check_lost(lost: ProjectMove, *, undo: bool) -> ProjectMove:
 
 
 @asynccontextmanager
-async def _exclude_others(settings: Settings, move: ProjectMove) -> AsyncIterator[None]:
-    """Raises Conflict if another command moves the project."""
+async def exclude_others(
+    settings: Settings, project: str, cells: Collection[str]
+) -> AsyncIterator[None]:
+    """Raises Conflict if another command moves the project. This spares the other command an error;
+    no row is lost without it, because each step compares the ID of the move."""
     urls = {one.name: one.url.get_secret_value() for one in settings.cells.databases}
     async with AsyncExitStack() as stack:
-        for name in sorted({move.source, move.target}):
+        for name in sorted(cells):
             conn = await stack.enter_async_context(connect(urls[name]))
-            await stack.enter_async_context(conn.transaction())
-            if not await moves.lock_move(conn, move.project):
+            # The end of the connection ends it, also if the server has ended that before.
+            await conn.execute("begin")
+            if not await moves.lock_move(conn, project):
                 raise Conflict(
-                    f'another command is moving the project "{move.project}"',
+                    f'another command is moving the project "{project}"',
                     place=COMMAND,
                     remedy="Wait until it ends",
                     code="MoveUnderWay",
@@ -284,6 +365,10 @@ class _Steps:
         self._source, self._target = source, target
         #: The project has left its cell, and is not in the new one yet: it is only read.
         self.closed = False
+        #: Of the move, as soon as it is announced.
+        self._id: UUID | None = None
+        #: How many rows have left their tables.
+        self._rows: int | None = None
 
     async def run(self, wait: float) -> None:
         project = self._move.project
@@ -291,20 +376,27 @@ class _Steps:
             # Read again, because another command may have ended since.
             state = await moves.read_state(self._source, project)
             if state is None or state.state is MoveState.MOVED:
+                raise moves.refuse_other(project)
+            self.closed = state.state is MoveState.TAKEN
+            arrived = await moves.read_outcome(self._target, project, self._move.source, state)
+            if arrived is False:
                 raise Conflict(
-                    f'the project "{project}" was moved by another command',
+                    f'the move of the project "{project}" is being undone',
                     place=COMMAND,
-                    remedy="Run the command again to see where it is",
+                    remedy="Finish this with --undo",
                     code="MoveUnderWay",
                 )
-            self.closed = state.state is MoveState.TAKEN
+            if not arrived:
+                await self._check_target()
             if not self.closed:
-                await self._announce(wait)
-                await moves.close_project(self._source, project)
+                await self._announce(wait, state)
+                await moves.close_project(self._source, project, self._id)
                 self.closed = True
                 reach("move.closed")
-            if await moves.read_state(self._target, project) != MoveRecord("", None):
-                count = await self._take(schemas.fill_schema)
+            elif not arrived:
+                await self._identify(state)
+            if not arrived:
+                count = await self._take(MoveState.TAKEN, schemas.fill_schema)
                 self._report(f"{count} rows left the tables of {self._move.source}")
                 reach("move.taken")
                 await self._copy()
@@ -312,22 +404,55 @@ class _Steps:
                 await self._arrive()
                 self.closed = False
                 reach("move.arrived")
-            await moves.set_moved(self._source, project)
+            await moves.set_moved(self._source, project, self._id or state.id)
             reach("move.switched")
         await self._await_standbys(wait)
-        await self._delete()
+        await delete_moved(self._source, self._move.source, project, self._report)
         reach("move.deleted")
 
-    async def _announce(self, wait: float) -> None:
+    async def _check_target(self) -> None:
+        """Raises Conflict if the new cell cannot get the project."""
+        move = self._move
+        known = await moves.read_state(self._target, move.project)
+        if known is not None and known.state is None:
+            cells = {move.source: self._source, move.target: self._target}
+            raise await refuse_two_cells(cells, [*cells], move.project)
+        if move.id is not None:  # continued: the copies are those of this move
+            return
+        for name, conn in ((move.source, self._source), (move.target, self._target)):
+            if await moves.has_copies(conn, move.project):
+                if known is None or known.state is not MoveState.MOVED:
+                    raise refuse_copies(move.project, name)
+                raise Conflict(
+                    f'the cell "{name}" still has rows of the project "{move.project}", which has'
+                    " moved to another cell",
+                    place=COMMAND,
+                    remedy=f"Finish that move first with --to {move.source}, which deletes them",
+                    code="MoveLeftovers",
+                )
+
+    async def _identify(self, state: MoveRecord) -> None:
+        """Continue a move that has left its cell, also one that an earlier version began."""
+        if state.id is None:
+            await moves.set_id(self._source, self._move.project, uuid4())
+            again = await moves.read_state(self._source, self._move.project)
+            state = state if again is None else again
+        self._id, self._rows = state.id, state.rows
+
+    async def _announce(self, wait: float, state: MoveRecord) -> None:
         """Refuse changes of the project, and wait for operations under way. Raises Conflict if the
         database refuses the schema in which it is read."""
         move = self._move
-        await moves.announce_move(self._source, move.project, move.target)
+        if state.state is None:
+            self._id = uuid4()
+            await moves.announce_move(self._source, move.project, move.target, self._id)
+        else:
+            await self._identify(state)
         reach("move.announced")
         try:
             await schemas.create_schema(self._source, move.project, secrets.token_hex(8))
         except Conflict:
-            await moves.end_move(self._source, move.project)
+            await moves.end_announced(self._source, move.project, self._id)
             raise
         self._report(f"changes of {move.project} are refused; waiting for operations under way")
         await asyncio.sleep(NOTICE_TIME)
@@ -346,29 +471,25 @@ class _Steps:
                 f" keys: {', '.join(named)}"
             )
 
-    async def _take(self, *taken: Callable[[Connection, str], Awaitable[None]]) -> int:
-        """Take all rows, as soon as no other transaction has locked one; the number of rows.
-        taken: see `take_rows`."""
-        count, waits = 0, False
-        while (rows := await moves.take_rows(self._source, self._move.project, *taken)) != 0:
-            if rows is not None:
-                count += rows
-                continue
-            if not waits:
-                self._report(
-                    f"another transaction has locked rows of {self._move.project}; waiting for it"
-                )
-            waits = True
-            await asyncio.sleep(LOCK_INTERVAL)
-        return count
+    async def _take(
+        self, state: MoveState, *taken: Callable[[Connection, str], Awaitable[None]]
+    ) -> int:
+        return await take_all(
+            self._source, self._move.project, self._id, state, self._report, *taken
+        )
 
     async def _copy(self) -> None:
         """Copy the rows, and compare their digests. Raises Conflict."""
         project = self._move.project
+        state = await moves.read_state(self._source, project)
+        if state is None or state.id != self._id:
+            raise moves.refuse_other(project)
+        self._rows = state.rows
         after: tuple[str, int] | None = ("", 0)
         while after is not None:
             after = await moves.copy_page(self._source, self._target, project, after)
         sent = await moves.digest_moving(self._source, project)
+        moves.check_count(sent, self._rows)
         received = await moves.digest_moving(self._target, project)
         for table in sorted({*sent, *received}):
             if sent.get(table) != received.get(table):
@@ -376,10 +497,14 @@ class _Steps:
         self._report(f"copied to {self._move.target}; the digests of {len(sent)} tables agree")
 
     async def _arrive(self) -> None:
+        if self._id is None:
+            raise moves.refuse_other(self._move.project)
         await moves.arrive(
             self._target,
             self._move.project,
             self._move.source,
+            move=self._id,
+            rows=self._rows,
             digests=await moves.digest_moving(self._source, self._move.project),
             position=await moves.read_position(self._source),
             keys=await read_token_keys(self._source, self._keyring),
@@ -416,34 +541,76 @@ class _Steps:
                 " have the project: grant it pg_read_all_stats, so that a move waits for them"
             )
 
-    async def _delete(self) -> None:
-        """Delete the rows in the former cell, with what its processes have added since."""
-        if late := await self._take():
-            self._report(f"{late} rows were written in {self._move.source} after the copy")
-        await delete_tokens(self._source, self._move.project)
-        await schemas.drop_schema(self._source, self._move.project)
-        while await moves.delete_page(self._source, self._move.project):
-            pass
-        self._report(f"deleted in {self._move.source}")
+
+async def take_all(
+    conn: Connection,
+    project: str,
+    move: UUID | None,
+    state: MoveState,
+    report: Report,
+    *taken: Callable[[Connection, str], Awaitable[None]],
+) -> int:
+    """Take all rows, as soon as no other transaction has locked one; the number of rows.
+    state, taken: see `take_rows`."""
+    count, waits = 0, False
+    while (rows := await moves.take_rows(conn, project, move, state, *taken)) != 0:
+        if rows is not None:
+            count += rows
+            continue
+        if not waits:
+            report(f"another transaction has locked rows of {project}; waiting for it")
+        waits = True
+        await asyncio.sleep(LOCK_INTERVAL)
+    return count
 
 
-async def _undo(move: ProjectMove, source: Connection, target: Connection) -> None:
-    """End a move that has not arrived, or that the target has lost. Raises Conflict if it has
-    arrived."""
-    state = await moves.read_state(source, move.project)
-    arrived = await moves.read_state(target, move.project)
-    if arrived == MoveRecord("", None) or (
-        arrived is not None and state is not None and state.state not in MOVING
-    ):
+async def delete_moved(conn: Connection, cell: str, project: str, report: Report) -> None:
+    """Delete the rows in the cell that the project has left, with what its processes have added
+    since. Raises Conflict if it has not left."""
+    state = await moves.read_state(conn, project)
+    if state is None or state.state is not MoveState.MOVED:
+        raise moves.refuse_other(project)
+    if late := await take_all(conn, project, state.id, MoveState.MOVED, report):
+        report(f"{late} rows were still in the tables of {cell}")
+    await delete_tokens(conn, project)
+    await schemas.drop_schema(conn, project)
+    await moves.delete_taken(conn, project, state.id)
+    report(f"deleted in {cell}")
+
+
+async def _undo(move: ProjectMove, source: Connection, target: "Connection | None") -> None:
+    """End a move that has not arrived, or that the target has lost. target: None: it is away, and
+    the move was only announced. Raises Conflict if it has arrived."""
+    project = move.project
+    if await moves.end_announced(source, project, move.id):
+        reach(UNDO_POINT)
+        await schemas.drop_schema(source, project)
+        return
+    if target is None:
+        raise unavailable([move.target])
+    state = await moves.read_state(source, project)
+    if state is None or state.id != move.id or state.state is None:
+        raise moves.refuse_other(project)
+    arrived = await moves.read_outcome(target, project, move.source, state)
+    if arrived is None:
+        # The new cell decides: the other command may be about to end the move there.
+        identified = state.id or uuid4()
+        if state.id is None:
+            await moves.set_id(source, project, identified)
+            again = await moves.read_state(source, project)
+            identified = (again and again.id) or identified
+        state = replace(state, id=identified)
+        arrived = await moves.decide_outcome(target, identified, arrived=False)
+    if arrived:
         raise Conflict(
-            f'the project "{move.project}" has arrived in the cell "{move.target}"',
+            f'the project "{project}" has arrived in the cell "{move.target}"',
             place="--undo",
             remedy=f"Finish the move with --to {move.target}; then move it back with --to"
             f" {move.source}",
             code="MoveArrived",
         )
-    while await moves.delete_page(target, move.project):
+    while await moves.delete_page(target, project):
         pass
-    await moves.restore_rows(source, move.project)
+    await moves.restore_rows(source, project, state.id)
     reach(UNDO_POINT)
-    await schemas.drop_schema(source, move.project)
+    await schemas.drop_schema(source, project)

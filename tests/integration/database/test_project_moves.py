@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -24,6 +24,7 @@ from engine.store.maintenance.project_moves import (
     MOVED,
     NOT_MOVED,
     MoveRecord,
+    announce_move,
     close_project,
     lock_move,
     read_state,
@@ -398,19 +399,20 @@ async def test_the_end_of_a_projects_changes_is_awaited_for_any_time(
 ) -> None:
     """A transaction that adds a row has locked the entry of the project."""
     await cells.http.create("done", {"web": resource()})
-    lock = f"select project from cell_project where project = $1 {statement}"
+    lock, move = f"select project from cell_project where project = $1 {statement}", uuid4()
     conn, other = await impatient(cells.urls[0]), await connect(cells.urls[0])
     try:
+        await announce_move(other, IN_A, "b", move)
         async with locked(cells.urls[0], lock, IN_A):
-            closing = asyncio.create_task(close_project(conn, IN_A))
+            closing = asyncio.create_task(close_project(conn, IN_A, move))
 
             async def waits() -> bool:
                 assert not closing.done(), closing.exception()
-                return bool(await other.fetch(LONG_WAITS, "update cell_project %"))
+                return bool(await other.fetch(LONG_WAITS, "%update cell_project %"))
 
             await until(waits)
         await closing
-        assert (await read_state(other, IN_A)) == MoveRecord("", MoveState.TAKEN)
+        assert (await read_state(other, IN_A)) == MoveRecord("b", MoveState.TAKEN)
     finally:
         await conn.close()
         await other.close()

@@ -211,6 +211,7 @@ async def test_an_upgraded_schema_equals_that_of_a_new_database(
         "0102_failed_requests.sql",
         "0103_entries_of_hooks.sql",
         "0104_waiting_repairs.sql",
+        "0106_move_ids.sql",
     ]
     assert await migrate(schema_24) == []
     async with postgres.new_database(template="template0") as new:

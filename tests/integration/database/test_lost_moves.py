@@ -1,0 +1,375 @@
+"""Moves of projects whose command loses its lock, and whose databases lose commits: no row of the
+project is lost, and none is deleted unless the other cell has it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import Conflict
+from engine.store.connection import Connection, connect
+from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
+from engine.store.maintenance import moving_schemas
+from engine.store.maintenance import project_moves as moves
+from engine.store.maintenance.project_moves import MOVED
+from hub.cli.commands import project_move
+from hub.cli.commands.project_discard import discard_project, plan_discard
+from tests.integration.database import test_project_moves as of_moves
+from tests.integration.database.test_project_moves import (
+    ARRIVED,
+    IN_A,
+    TwoCells,
+    check_moved,
+    fill,
+    refusal,
+)
+from tests.support.admin_command import run_admin
+from tests.support.cells import (
+    api_of,
+    cell,
+    cells_settings,
+    of_project,
+    running_node,
+    url_of,
+    write_api_settings,
+)
+from tests.support.program import eventually, resource
+
+no_notice, urls, cells = of_moves.no_notice, of_moves.urls, of_moves.cells
+
+#: The sessions that hold the lock of a move.
+END_LOCKS = """
+select pg_terminate_backend(pid) from pg_stat_activity
+ where state = 'idle in transaction' and query like '%pg_try_advisory_xact_lock%'
+   and datname = current_database()
+"""
+KEPT = ("stack", "resource", "event", "subscription", "hook")
+
+
+async def execute(url: str, statement: str, *values: Any) -> Any:
+    conn = await connect(url)
+    try:
+        return await conn.fetch(statement, *values)
+    finally:
+        await conn.close()
+
+
+async def content(cells: TwoCells, number: int) -> dict[str, int]:
+    counts = await cells.counts(number)
+    return {table: counts[table] for table in KEPT if table in counts}
+
+
+def after_step(
+    monkeypatch: pytest.MonkeyPatch, point: str, action: Callable[[], Awaitable[None]]
+) -> None:
+    """Do something once, after a step of the move has been committed and before the next one."""
+    pending, steps = [point], {
+        "move.announced": (moving_schemas, "create_schema"),
+        "move.closed": (moves, "take_rows"),
+        "move.taken": (moves, "copy_page"),
+        "move.copied": (moves, "arrive"),
+        "move.arrived": (moves, "set_moved"),
+        "move.switched": (moves, "delete_taken"),
+    }  # fmt: skip
+    module, name = steps[point]
+    original = getattr(module, name)
+
+    async def step(*values: Any, **more: Any) -> Any:
+        if pending:
+            pending.clear()
+            await action()
+        return await original(*values, **more)
+
+    monkeypatch.setattr(module, name, step)
+
+
+async def end_locks(cells: TwoCells) -> None:
+    for url in cells.urls:
+        await execute(url, END_LOCKS)
+
+
+@pytest.mark.parametrize("point", [one for one in MOVE_POINTS if one != "move.deleted"])
+async def test_a_second_command_that_undoes_the_move_loses_no_row(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """The session with the lock was ended, so the second command runs beside the first one."""
+    await fill(cells)
+    before = await content(cells, 0)
+
+    async def undo() -> None:
+        await end_locks(cells)
+        if point in ARRIVED:
+            assert (await refusal(cells.move(undo=True, to=""))).code in ("MoveArrived", "NoMove")
+        else:
+            await cells.move(undo=True, to="")
+
+    after_step(monkeypatch, point, undo)
+    if point in ARRIVED:
+        await asyncio.gather(cells.move(), return_exceptions=True)
+        assert await content(cells, 1) == before
+        await asyncio.gather(cells.move(), return_exceptions=True)
+        assert await content(cells, 0) == {}
+        return
+    assert isinstance(await refusal(cells.move()), Conflict)
+    assert await content(cells, 0) == before
+    assert await content(cells, 1) == {}
+
+
+@pytest.mark.parametrize("point", [one for one in MOVE_POINTS if one != "move.deleted"])
+async def test_a_second_command_that_continues_the_move_loses_no_row(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    url, token = await fill(cells)
+    before = await content(cells, 0)
+
+    async def move() -> None:
+        await end_locks(cells)
+        await cells.move()
+
+    after_step(monkeypatch, point, move)
+    await asyncio.gather(cells.move(), return_exceptions=True)
+    assert await content(cells, 1) == before
+    await check_moved(cells, url, token)
+
+
+async def test_a_command_that_waited_deletes_nothing_of_a_project_that_has_returned(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(cells)
+    before = await content(cells, 0)
+
+    async def return_project() -> None:
+        await end_locks(cells)
+        await cells.move()
+        await cells.move("a")
+
+    after_step(monkeypatch, "move.arrived", return_project)
+    assert (await refusal(cells.move())).code == "MoveUnderWay"
+    assert await content(cells, 0) == before
+
+
+async def test_the_lock_outlives_the_limit_of_transactions(
+    cells: TwoCells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second command is refused, however long the first one takes."""
+    for url in cells.urls:
+        conn = await connect(url)
+        try:
+            if await conn.fetchval("select current_setting('transaction_timeout', true)") is None:
+                pytest.skip("this server has no limit of transactions")
+            name = await conn.fetchval("select current_database()")
+            await conn.execute(f"alter database {name} set transaction_timeout = '300ms'")
+        finally:
+            await conn.close()
+    ended = "select pg_sleep(0.6)"
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(
+            project_move.exclude_others(cells_settings(cells.databases), IN_A, ["a", "b"])
+        )
+        await execute(cells.urls[0], "set transaction_timeout = 0")
+        conn = await connect(cells.urls[0])
+        try:
+            await conn.execute("set transaction_timeout = 0")
+            await conn.fetch(ended)
+            async with conn.transaction():
+                assert not await moves.lock_move(conn, IN_A)
+        finally:
+            await conn.close()
+
+
+async def test_rows_that_are_missing_at_the_arrival_are_noticed(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(cells)
+    with inject_fault("move.taken:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    await execute(cells.urls[0], "create table kept as select * from moving_row")
+    await execute(cells.urls[0], "delete from moving_row")
+    error = await refusal(cells.move())
+    assert error.code == "MoveDiffers" and "0 rows instead of" in str(error)
+    assert (await refusal(cells.move(undo=True, to=""))).code == "MoveDiffers"
+    await execute(
+        cells.urls[0], "insert into moving_row overriding system value select * from kept"
+    )
+    await cells.move(undo=True, to="")
+    assert (await content(cells, 0))["stack"] == 2
+
+
+async def restore_earlier(url: str, entry: Any) -> None:
+    """Make a database as its standby has it: without the rows that have arrived since."""
+    conn = await connect(url)
+    try:
+        async with conn.transaction():
+            for table, condition in MOVED.items():
+                await conn.execute(f"delete from {table} t where {condition}", IN_A)
+            await conn.execute(
+                "update cell_project set moving_to = $2, move_state = $3, arrived_from = $4,"
+                " move_id = $5 where project = $1",
+                IN_A, entry["moving_to"], entry["move_state"], entry["arrived_from"],
+                entry["move_id"],
+            )  # fmt: skip
+            await conn.execute(
+                "delete from move_outcome where decided_at = (select max(decided_at) from"
+                " move_outcome)"
+            )
+    finally:
+        await conn.close()
+
+
+async def test_an_arrival_that_was_lost_in_a_cell_that_had_the_project_before_is_put_back(
+    cells: TwoCells, no_notice: None
+) -> None:
+    await fill(cells)
+    before = await content(cells, 0)
+    await cells.move("b")
+    await cells.move("a")
+    (entry,) = await execute(cells.urls[1], "select * from cell_project where project = $1", IN_A)
+    with inject_fault("move.switched:1:raise"), pytest.raises(InjectedFault):
+        await cells.move("b")
+    await restore_earlier(cells.urls[1], entry)
+    for target in "ab":
+        assert (await refusal(cells.move(target))).code == "MoveLost"
+    await cells.move(undo=True, to="")
+    assert await content(cells, 0) == before
+    await cells.move("b")
+    assert await content(cells, 1) == before
+
+
+@pytest.fixture
+async def twice(cells: TwoCells, no_notice: None) -> TwoCells:
+    """A project that is in both cells, because the database of b was restored from a backup that
+    lacks the departure. The one in a is newer."""
+    await fill(cells)
+    await cells.move("b")
+    await eventually(lambda: of_moves._succeeds(cells.http))
+    tables = [*reversed([*MOVED])]
+    conn = await connect(cells.urls[1])
+    try:
+        for table in tables:
+            await conn.execute(
+                f"create table kept_{table} as select * from {table} t where {MOVED[table]}", IN_A
+            )
+        await cells.move("a")
+        async with conn.transaction():
+            await conn.execute(
+                "update cell_project set moving_to = null, move_state = null, move_id = null"
+                " where project = $1",
+                IN_A,
+            )
+            for table in tables:
+                await conn.execute(
+                    f"insert into {table} overriding system value select * from kept_{table}"
+                )
+                await conn.execute(f"drop table kept_{table}")
+    finally:
+        await conn.close()
+    return cells
+
+
+@pytest.mark.parametrize("options", [{"to": "a"}, {"to": "b"}, {"to": "", "undo": True}])
+async def test_a_project_in_two_cells_is_not_moved(twice: TwoCells, options: Any) -> None:
+    before = [await content(twice, number) for number in (0, 1)]
+    error = await refusal(twice.move(**options))
+    assert error.code == "ProjectInTwoCells"
+    assert '"a" (' in str(error) and '"b" (' in str(error) and "last changed at" in str(error)
+    assert "--discard" in error.finding.remedy
+    assert [await content(twice, number) for number in (0, 1)] == before
+
+
+async def test_a_move_does_not_end_in_a_cell_that_has_got_the_project_meanwhile(
+    cells: TwoCells, no_notice: None
+) -> None:
+    """The database of the new cell was restored from a backup that has the project."""
+    await fill(cells)
+    before = await content(cells, 0)
+    with inject_fault("move.closed:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    await execute(cells.urls[1], "insert into cell_project (project) values ($1)", IN_A)
+    assert (await refusal(cells.move())).code == "ProjectInTwoCells"
+    await cells.move(undo=True, to="")
+    assert await content(cells, 0) == before
+
+
+@pytest.mark.parametrize("discarded", [0, 1])
+async def test_one_of_two_projects_is_discarded_after_a_confirmation(
+    twice: TwoCells, tmp_path: Path, discarded: int
+) -> None:
+    config, name = tmp_path / "api.toml", "ab"[discarded]
+    write_api_settings(config, twice.databases)
+    before = [await content(twice, number) for number in (0, 1)]
+    command = ["move-project", IN_A, "--discard", name, "--config", str(config)]
+    asked = await run_admin(*command)
+    assert asked.code == 1 and "nothing was changed" in asked.err
+    assert [await content(twice, number) for number in (0, 1)] == before
+    plan = await plan_discard(cells_settings(twice.databases), IN_A, name)
+    assert any(one.startswith(f"{name}, which is deleted: ") for one in plan.facts)
+    killed = await run_admin(*command, "--yes", FAULT="move.switched:1:kill")
+    assert killed.code not in (0, 1)
+    await twice.move("ab"[1 - discarded])  # continues
+    assert await content(twice, discarded) == {}
+    assert await content(twice, 1 - discarded) == before[1 - discarded]
+    assert (await refusal(twice.move("ab"[1 - discarded]))).code == "SameCell"
+    await eventually(lambda: of_moves._succeeds(twice.http))
+
+
+async def test_only_one_of_two_is_discarded(cells: TwoCells, no_notice: None) -> None:
+    await cells.http.create("s", {"web": resource()})
+    settings = cells_settings(cells.databases)
+    for name in "ab":
+        error = await refusal(discard_project(settings, IN_A, name, report=print))
+        assert error.code == "NoMove"
+    error = await refusal(discard_project(settings, IN_A, "c", report=print))
+    assert error.code == "UnknownCell"
+
+
+async def test_rows_that_are_left_in_the_new_cell_are_found_before_the_move(
+    cells: TwoCells, no_notice: None
+) -> None:
+    await fill(cells)
+    left = "insert into moving_row (project, source_table, content) values ($1, 'stack', '()')"
+    await execute(cells.urls[1], left, IN_A)
+    error = await refusal(cells.move())
+    assert error.code == "MoveLeftovers" and "--discard b" in error.finding.remedy
+    assert (await refusal(cells.move(undo=True, to=""))).code == "NoMove"
+    await discard_project(cells_settings(cells.databases), IN_A, "b", report=print)
+    await cells.move()
+
+
+async def test_a_project_does_not_return_to_a_cell_that_has_its_former_rows(
+    cells: TwoCells, no_notice: None
+) -> None:
+    await fill(cells)
+    with inject_fault("move.switched:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    error = await refusal(cells.move("a"))
+    assert error.code == "MoveLeftovers" and "--to b" in error.finding.remedy
+    await cells.move()
+    await cells.move("a")
+
+
+async def test_an_announced_move_is_undone_without_the_new_cell(
+    urls: list[str], no_notice: None
+) -> None:
+    async with running_node("b") as node:
+        databases = [cell("a", urls[0]), cell("b", url_of(node))]
+        async with api_of(databases) as http:
+            await of_project(http, IN_A).create("s", {})
+        settings = cells_settings(databases)
+
+        def move(**how: Any) -> Any:
+            return project_move.move_project(settings, IN_A, wait=1, report=print, **how)
+
+        with inject_fault("move.announced:1:raise"), pytest.raises(InjectedFault):
+            await move(target="b", undo=False)
+        node.kill()
+        assert (await refusal(move(target="b", undo=False))).code == "CellUnavailable"
+        await move(target="", undo=True)
+        conn: Connection = await connect(urls[0])
+        try:
+            state = await moves.read_state(conn, IN_A)
+        finally:
+            await conn.close()
+        assert state is not None and state.state is None
