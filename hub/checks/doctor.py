@@ -41,6 +41,7 @@ from hub.checks.database import (
     error_result,
     ok_result,
 )
+from hub.checks.moving_projects import check_moves
 from hub.checks.offline_database import connect, locate_database
 from hub.checks.upgrade import check_processes
 from hub.program.resource_type_registry import endpoints, outbound_settings, read_credentials
@@ -75,6 +76,7 @@ async def run_checks(settings: Settings, config: Path | None) -> list[CheckResul
     for cell in settings.cells.databases:
         of_cell = await _check_database_of(settings.of_cell(cell), cell.name)
         found += [replace(one, check=f"{cell.name}: {one.check}") for one in of_cell]
+    found += await check_moves(settings)
     if settings.auth.mode == MODE:
         found.append(await _check_tokens(settings))
     return found

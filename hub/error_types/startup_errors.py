@@ -179,7 +179,8 @@ TYPES = (
         "move-project",
         'the project "web" is in more than one cell: "north" (120 rows, last changed at 2026-11-29'
         ' 08:00:00 UTC) and "south" (131 rows, last changed at 2026-11-30 14:12:09 UTC)',
-        "Remove the project from the cell with the older rows with --discard CELL",
+        "Compare the stacks in the cells. Then remove the project from the cell with the older rows"
+        " with --discard CELL",
     ),
     ErrorType(
         "MoveLeftovers", Conflict,

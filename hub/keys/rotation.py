@@ -9,7 +9,9 @@ from engine.store.access.token_keys import key_check, reencrypt_instance
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.processes import ProcessRecord, list_processes
+from engine.store.maintenance.project_moves import list_unfinished, lock_key, unlock_key
 from engine.store.maintenance.reencryption import TABLES, ReencryptionResult, reencrypt_table
+from engine.store.projects.cells import read_cell
 
 #: Maximum passes over all tables until no value has another key.
 MAX_PASSES = 5
@@ -36,10 +38,43 @@ async def rotate_encryption_key(
     """Encrypt all values with the keyring's key. report: called with the table and the number of
     rows written.
 
-    Raises Conflict if a running process does not have the key.
+    Raises Conflict if a running process does not have the key, or a project moves between
+    cells.
     """
     await check_key(conn, keyring)
     _check_known(await list_processes(conn), keyring)
+    if not await lock_key(conn):
+        raise Conflict(
+            "a project is being moved between cells, or another command rotates the key",
+            place="[credentials]",
+            remedy="Wait until the other command ends",
+            code="MoveUnderWay",
+        )
+    try:
+        await _check_moves(conn)
+        return await _rotate(conn, keyring, report)
+    finally:
+        await unlock_key(conn)
+
+
+async def _check_moves(conn: Connection) -> None:
+    """Raises Conflict if rows move: they are not re-encrypted on the way."""
+    if not (unfinished := await list_unfinished(conn)):
+        return
+    move, cell = unfinished[0], await read_cell(conn)
+    target = move.moving_to or (cell.name if cell else "CELL")
+    more = f", and of {len(unfinished) - 1} others" if len(unfinished) > 1 else ""
+    raise Conflict(
+        f'the move of the project "{move.project}" to the cell "{target}"{more} is not finished,'
+        " and rows that move are not encrypted again",
+        place="[credentials]",
+        remedy=f"First finish it with `headgate admin move-project {move.project} --to {target}`,"
+        " or end it with --undo",
+        code="MoveUnderWay",
+    )
+
+
+async def _rotate(conn: Connection, keyring: Keyring, report: Report) -> Rotation:
     rows, done = 0, ReencryptionResult()
     for _ in range(MAX_PASSES):
         done = ReencryptionResult()

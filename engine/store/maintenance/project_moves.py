@@ -18,7 +18,7 @@ from engine.hooks.derived_tokens import TokenKey
 from engine.store.access.token_copies import delete_tokens, read_copies, write_copies
 from engine.store.access.token_keys import LOCK as LOCK_TOKEN_KEYS
 from engine.store.access.token_keys import NOTIFY as NOTIFY_TOKEN_KEYS
-from engine.store.access.token_keys import encrypt_token_key, read_token_keys
+from engine.store.access.token_keys import encrypt_token_key, key_check, read_token_keys
 from engine.store.access.tokens import NOTIFY as NOTIFY_TOKENS
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
@@ -171,6 +171,7 @@ select c.project, c.moving_to, c.move_state, c.arrived_from, c.move_id, c.move_r
   from cell_project c left join moving_schema m on m.project = c.project
 """
 READ_STATE = f"{_STATES} where c.project = $1"
+LIST_PROJECTS = "select project from cell_project where move_state is null"
 LOCK_PROJECTS = """
 select project, moving_to, move_state from cell_project where project = any ($1) order by project
    for share
@@ -215,9 +216,9 @@ on conflict (project) do update
  where cell_project.move_state = 'moved'
 """
 DECIDE = """
-insert into move_outcome (move_id, arrived) values ($1, $2) on conflict (move_id) do nothing
+insert into move_outcome (move_id, has_arrived) values ($1, $2) on conflict (move_id) do nothing
 """
-READ_OUTCOME = "select arrived from move_outcome where move_id = $1"
+READ_OUTCOME = "select has_arrived from move_outcome where move_id = $1"
 SET_DISCARDED = """
 update cell_project
    set moving_to = $2, move_state = 'moved', move_id = $3, move_rows = null,
@@ -277,6 +278,28 @@ select md5(string_agg(c.relname || '.' || a.attname || ' ' || a.atttypid::regtyp
 """
 TRY_LOCK_MOVE = """
 select pg_try_advisory_xact_lock(hashtextextended('headgate move of ' || $1, 0))
+"""
+#: Excludes that rows are re-encrypted while they move: moves share the lock.
+TRY_LOCK_KEY = "select pg_try_advisory_lock(hashtextextended('headgate key rotation', 0))"
+UNLOCK_KEY = "select pg_advisory_unlock(hashtextextended('headgate key rotation', 0))"
+TRY_SHARE_KEY = """
+select pg_try_advisory_xact_lock_shared(hashtextextended('headgate key rotation', 0))
+"""
+#: Projects with rows in `moving_row`, one search by key each, and those whose move has not ended.
+LIST_UNFINISHED = """
+with recursive p as (
+    (select project from moving_row order by project limit 1)
+    union all
+    select (select m.project from moving_row m where m.project > p.project
+             order by m.project limit 1)
+      from p where p.project is not null
+)
+select coalesce(p.project, c.project) as project, c.moving_to, c.move_state, c.moving_since,
+       p.project is not null as has_rows
+  from (select project from p where project is not null) p
+  full join (select * from cell_project where move_state is not null) c on c.project = p.project
+ where p.project is not null or c.move_state in ('announced', 'taken')
+ order by 1
 """
 READ_CURRENT = "select version, encrypted, created_at from token_key where retired_at is null"
 DELETE_KEY = "delete from token_key where version = $1"
@@ -355,6 +378,18 @@ class TableDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfinishedMove:
+    """Of a project, in one of its two cells. moving_to: "": in the new cell. state: None: in the
+    new cell, or rows are left. has_rows: whether `moving_row` has some."""
+
+    project: str
+    moving_to: str
+    state: MoveState | None
+    since: datetime | None
+    has_rows: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectSummary:
     """What a cell has of a project. changed_at: of the newest change; None: there is none."""
 
@@ -379,6 +414,38 @@ async def lock_move(conn: Connection, project: str) -> bool:
     return locked
 
 
+async def lock_key(conn: Connection) -> bool:
+    """Exclude moves to and from the cell for this session, until `unlock_key`; False: one is under
+    way."""
+    locked: bool = await conn.fetchval(TRY_LOCK_KEY)
+    return locked
+
+
+async def unlock_key(conn: Connection) -> None:
+    await conn.execute(UNLOCK_KEY)
+
+
+async def share_key(conn: Connection) -> bool:
+    """Exclude rotations of the encryption key until the transaction ends; False: one is under
+    way."""
+    locked: bool = await conn.fetchval(TRY_SHARE_KEY)
+    return locked
+
+
+async def list_unfinished(conn: Connection) -> list[UnfinishedMove]:
+    """Moves from this cell or to it that have not ended, or whose rows are not deleted yet."""
+    return [
+        UnfinishedMove(
+            row["project"],
+            row["moving_to"] or "",
+            None if row["move_state"] is None else MoveState(row["move_state"]),
+            row["moving_since"],
+            row["has_rows"],
+        )
+        for row in await conn.fetch(LIST_UNFINISHED)
+    ]
+
+
 async def read_state(conn: Connection, project: str) -> MoveRecord | None:
     """None: the project was never in this cell."""
     row = await conn.fetchrow(READ_STATE, project)
@@ -389,6 +456,11 @@ async def list_moves(conn: Connection) -> dict[str, MoveRecord]:
     """The projects that move from this cell, have moved from it, or to it."""
     rows = await conn.fetch(LIST_MOVES)
     return {row["project"]: MoveRecord.from_row(row) for row in rows}
+
+
+async def list_projects(conn: Connection) -> list[str]:
+    """The projects that are in this cell."""
+    return [row["project"] for row in await conn.fetch(LIST_PROJECTS)]
 
 
 async def find_left(conn: Connection, projects: Sequence[str]) -> set[str]:
@@ -565,6 +637,7 @@ async def arrive(
     *,
     move: UUID,
     rows: int | None,
+    check: bytes | None,
     digests: Mapping[str, TableDigest],
     position: int,
     keys: Sequence[TokenKey],
@@ -573,14 +646,16 @@ async def arrive(
 ) -> None:
     """Insert the rows into their tables, and record that the project is in this cell.
 
-    source: the name of the other cell. rows: how many have left their tables there. position: the
-    last one of events there. keys: those of the other cell. tokens: of the project, by
-    `read_copies`. Raises Conflict if the rows differ from `digests`, one of them exists, the cell
-    has the project, or the move has ended.
+    source: the name of the other cell. rows: how many have left their tables there. check: of
+    the encryption key there. position: the last one of events there. keys: those of the other cell.
+    tokens: of the project, by `read_copies`. Raises Conflict if the rows differ from `digests`, one
+    of them exists, the cell has the project, or the move has ended.
     """
     check_count(digests, rows)
     async with conn.transaction():
         await conn.execute(SET_FORMAT)
+        if await key_check(conn) != check:
+            raise refuse_difference("instance", "the encryption keys differ")
         await _record_arrival(conn, project, source, move)
         (computed,) = await conn.fetch(COMPUTE_SHIFT, project, position, timeout=LONG)
         boundary, shift, last = computed

@@ -7,6 +7,6 @@ alter table cell_project
 -- that was undone never arrives, and one that has arrived is never undone.
 create table move_outcome (
     move_id uuid primary key,
-    arrived boolean not null,
+    has_arrived boolean not null,                -- false: it was undone
     decided_at timestamptz not null default clock_timestamp()
 );

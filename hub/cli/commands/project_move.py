@@ -323,6 +323,13 @@ async def exclude_others(
             conn = await stack.enter_async_context(connect(urls[name]))
             # The end of the connection ends it, also if the server has ended that before.
             await conn.execute("begin")
+            if not await moves.share_key(conn):
+                raise Conflict(
+                    f'the encryption key of the cell "{name}" is being rotated',
+                    place=COMMAND,
+                    remedy="Wait until `headgate admin rotate-encryption-key` ends",
+                    code="OtherKey",
+                )
             if not await moves.lock_move(conn, project):
                 raise Conflict(
                     f'another command is moving the project "{project}"',
@@ -505,6 +512,7 @@ class _Steps:
             self._move.source,
             move=self._id,
             rows=self._rows,
+            check=await key_check(self._source),
             digests=await moves.digest_moving(self._source, self._move.project),
             position=await moves.read_position(self._source),
             keys=await read_token_keys(self._source, self._keyring),

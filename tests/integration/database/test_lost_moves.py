@@ -2,6 +2,7 @@
 project is lost, and none is deleted unless the other cell has it."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,10 +12,13 @@ import pytest
 
 from engine.errors import Conflict
 from engine.store.connection import Connection, connect
+from engine.store.encryption.secret_values import KEY_BYTES
 from engine.store.fault_points import MOVE_POINTS, InjectedFault, inject_fault
 from engine.store.maintenance import moving_schemas
 from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.project_moves import MOVED
+from hub.checks.database import CheckState
+from hub.checks.moving_projects import check_moves
 from hub.cli.commands import project_move
 from hub.cli.commands.project_discard import discard_project, plan_discard
 from tests.integration.database import test_project_moves as of_moves
@@ -25,6 +29,7 @@ from tests.integration.database.test_project_moves import (
     check_moved,
     fill,
     refusal,
+    served,
 )
 from tests.support.admin_command import run_admin
 from tests.support.cells import (
@@ -36,10 +41,14 @@ from tests.support.cells import (
     url_of,
     write_api_settings,
 )
+from tests.support.keys import key_file
+from tests.support.page_commands import page_command
 from tests.support.program import eventually, resource
+from tests.support.receiver import running_receiver
 
 no_notice, urls, cells = of_moves.no_notice, of_moves.urls, of_moves.cells
 
+DISCARD_COMMAND = "headgate admin move-project 5ad1ebf9a2b64b9db7a4c0f4d7a3a1c2 --discard"
 #: The sessions that hold the lock of a move.
 END_LOCKS = """
 select pg_terminate_backend(pid) from pg_stat_activity
@@ -300,7 +309,9 @@ async def test_one_of_two_projects_is_discarded_after_a_confirmation(
     config, name = tmp_path / "api.toml", "ab"[discarded]
     write_api_settings(config, twice.databases)
     before = [await content(twice, number) for number in (0, 1)]
-    command = ["move-project", IN_A, "--discard", name, "--config", str(config)]
+    written = page_command("docs/how-to/run-at-scale.md", DISCARD_COMMAND)
+    words = {"5ad1ebf9a2b64b9db7a4c0f4d7a3a1c2": IN_A, "b": name, "api.toml": str(config)}
+    command = [words.get(word, word) for word in written.split()[2:]]
     asked = await run_admin(*command)
     assert asked.code == 1 and "nothing was changed" in asked.err
     assert [await content(twice, number) for number in (0, 1)] == before
@@ -373,3 +384,96 @@ async def test_an_announced_move_is_undone_without_the_new_cell(
         finally:
             await conn.close()
         assert state is not None and state.state is None
+
+
+async def test_the_encryption_key_is_not_rotated_while_rows_move(
+    urls: list[str], no_notice: None, tmp_path: Path
+) -> None:
+    """They are not encrypted again. Both cells refuse it, and name the command to finish the move."""
+    async with running_receiver() as receiver, served(urls, receiver) as cells:
+        await fill(cells)
+    key = tmp_path / "new.key"
+    key.write_bytes(os.urandom(KEY_BYTES))
+    key.chmod(0o600)
+    configs = [tmp_path / f"{name}.toml" for name in "ab"]
+    for config, url in zip(configs, urls, strict=True):
+        config.write_text(
+            f'[database]\nurl = "{url}"\n[credentials]\nkey_file = "{key}"\n'
+            f'fallback_key_files = ["{key_file()}"]\n'
+        )
+        await execute(url, "delete from process")
+
+    async def rotate(config: Path) -> Any:
+        return await run_admin("rotate-encryption-key", "--config", str(config))
+
+    for point in ("move.announced", "move.copied", "move.switched"):
+        with inject_fault(f"{point}:1:raise"), pytest.raises(InjectedFault):
+            await cells.move()
+        refused = [0] if point == "move.announced" else [0, 1] if point == "move.copied" else [0]
+        for number in refused:
+            done = await rotate(configs[number])
+            assert done.code == 1, (point, number, done)
+            assert f"headgate admin move-project {IN_A} --to b" in done.err
+    await cells.move()
+    for config in configs:
+        assert (await rotate(config)).code == 0
+
+
+async def test_a_move_and_a_rotation_exclude_each_other(cells: TwoCells, no_notice: None) -> None:
+    await fill(cells)
+    conn = await connect(cells.urls[1])
+    try:
+        assert await moves.lock_key(conn)
+        error = await refusal(cells.move())
+        assert error.code == "OtherKey" and 'cell "b" is being rotated' in str(error)
+        await moves.unlock_key(conn)
+        lock = project_move.exclude_others(cells_settings(cells.databases), IN_A, ["a", "b"])
+        async with lock:
+            assert not await moves.lock_key(conn)
+    finally:
+        await conn.close()
+
+
+async def test_a_project_does_not_arrive_with_another_key(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(cells)
+
+    async def rotate() -> None:
+        await execute(cells.urls[1], "update instance set key_check = 'x'")
+
+    after_step(monkeypatch, "move.copied", rotate)
+    error = await refusal(cells.move())
+    assert error.code == "MoveDiffers" and "the encryption keys differ" in str(error)
+    await cells.move(undo=True, to="")
+    assert (await content(cells, 0))["stack"] == 2
+
+
+@pytest.mark.parametrize("point", ["move.announced", "move.taken", "move.switched"])
+async def test_doctor_names_an_unfinished_move(
+    cells: TwoCells, no_notice: None, tmp_path: Path, point: str
+) -> None:
+    await fill(cells)
+    settings = cells_settings(cells.databases)
+    (found,) = await check_moves(settings)
+    assert found.state is CheckState.OK
+    with inject_fault(f"{point}:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    (found,) = await check_moves(settings)
+    assert found.state is CheckState.WARNING
+    assert f'the project "{IN_A}" from "a" to "b"' in found.reason and " since 20" in found.reason
+    assert f"headgate admin move-project {IN_A} --to b" in found.remedy
+    assert ("--undo" in found.remedy) == (point != "move.switched")
+    config = tmp_path / "api.toml"
+    write_api_settings(config, cells.databases)
+    assert found.reason in (await run_admin("doctor", "--config", str(config))).out
+    await cells.move()
+    assert [one.state for one in await check_moves(settings)] == [CheckState.OK]
+
+
+async def test_doctor_names_a_project_in_two_cells(twice: TwoCells) -> None:
+    (found,) = await check_moves(cells_settings(twice.databases))
+    assert (found.state, found.reason) == (
+        CheckState.ERROR, f'the project "{IN_A}" is in the cells a and b',
+    )  # fmt: skip
+    assert "--discard" in found.remedy

@@ -82,6 +82,7 @@ WITH_PARENT: Mapping[str, str] = {
 }  # fmt: skip
 IN_A, IN_B = (of[0] for of in projects_of("ab").values())
 OTHER_IN_A = projects_of("ab", 2)["a"][1]
+MOVE_COMMAND = "headgate admin move-project 5ad1ebf9a2b64b9db7a4c0f4d7a3a1c2 --to"
 #: The steps after which the project is in the new cell.
 ARRIVED = ("move.arrived", "move.switched", "move.deleted")
 
@@ -643,7 +644,7 @@ async def test_a_killed_command_continues(cells: TwoCells, tmp_path: Path) -> No
     url, token = await fill(cells)
     config = tmp_path / "api.toml"
     write_api_settings(config, cells.databases)
-    written = page_command("docs/how-to/run-at-scale.md", "headgate admin move-project")
+    written = page_command("docs/how-to/run-at-scale.md", MOVE_COMMAND)
     words = {"5ad1ebf9a2b64b9db7a4c0f4d7a3a1c2": IN_A, "api.toml": str(config)}
     command = [words.get(word, word) for word in written.split()[2:]]
     for point in MOVE_POINTS:
