@@ -22,8 +22,9 @@ from engine.store.database import Database
 from engine.store.hooks.drift_hooks import ApprovedRepair, mark_approved
 from engine.store.observer import converge_requests, drift_rows
 from engine.store.observer.drift_rows import RepairableStack
+from engine.store.observer.observation_schedule import read_section
 from engine.store.stacks.stack_locks import LockedStack, lock_stack, lock_stacks
-from engine.words import UNDER_WAY, Action, TraversalState
+from engine.words import UNDER_WAY, Action, Json, TraversalState
 from engine.work.observer.drift_hooks import OBSERVER
 
 #: After these actions, a complete stack is as its template says. A suspended one is not repaired.
@@ -44,13 +45,15 @@ class ChangeUnderWay(RepairNotNeeded):
 class RepairUpdate:
     """names: of resources of the stack with drift, or with nested stacks that have it. resources:
     with drift, also in nested stacks. limit: maximum number of repairs within a day; None: answers
-    to `hooks` have approved this one. tolerate: how long the drift must last."""
+    to `hooks` have approved this one. tolerate: how long the drift must last. section: the policy
+    of the stack that asks for this one."""
 
     names: Sequence[str]
     resources: Sequence[UUID]
     limit: int | None = None
     tolerate: timedelta = timedelta(0)
     hooks: Sequence[UUID] = ()
+    section: Json = None
 
     def make_filter(self, definition: StackDefinition) -> Callable[[str], bool]:
         """Whether the update may change a resource: those with drift, and dependent ones."""
@@ -83,6 +86,8 @@ async def check_repair(conn: Connection, locked: LockedStack, repair: RepairUpda
         raise RepairNotNeeded
     if repair.limit is None:
         return
+    if await read_section(conn, locked.id) != repair.section:
+        raise RepairNotNeeded  # the stack was updated since; the next observation judges anew
     count = await drift_rows.count_repairs(conn, locked.id, OBSERVER)
     if count >= repair.limit:
         raise LimitReached(
@@ -114,12 +119,14 @@ class Repairs:
         self._quotas = quotas
 
     async def start(
-        self, project: str, repairable: RepairableStack, policy: ConvergencePolicy
+        self, project: str, repairable: RepairableStack, policy: ConvergencePolicy, section: Json
     ) -> bool:
-        """Repair the drift of a root stack. If the repair is refused, events say why. Returns
-        whether a change is under way, so that no repair can start now. Raises Unavailable."""
+        """Repair the drift of a root stack. section: of its template and environment, from which
+        the policy was made; if it has changed since, nothing starts. If the repair is refused,
+        events say why. Returns whether a change is under way, so that no repair can start now.
+        Raises Unavailable."""
         repair = RepairUpdate(
-            repairable.names, repairable.resources, policy.repairs, policy.tolerate
+            repairable.names, repairable.resources, policy.repairs, policy.tolerate, section=section
         )
         return await self._start(project, repairable.root_id, repair, OBSERVER)
 

@@ -7,8 +7,7 @@ again when it has ended.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from engine.store.connection import Connection
@@ -16,20 +15,21 @@ from engine.store.observer.found_drift import FoundDrift, split_found
 
 #: $1: root stacks. $2: how long ago the observation may have begun.
 READ = """
-select repair_root as root_id, stack_id, repair_resources as resources, repair_found_at as found_at,
-       repair_waits_at as waits_at
+select stack_id, repair_resources as resources, repair_found_at as found_at
   from observation_schedule
  where repair_root = any ($1) and repair_found_at > statement_timestamp() - $2::interval
 """
 #: The root stacks of $1 with stacks in the tree that are being observed or due, also those that had
-#: no budget and have it within $3. $2: only due by reports or requests.
+#: no budget and have it within $3. $2: only due by reports or requests, and only those whose
+#: observation has not begun long ago: what was found by reports does not wait for slow services.
 READ_OBSERVED = """
 select distinct t.root_id
   from stacks_of_roots($1) t
  cross join lateral (
        select from observation_schedule
         where stack_id = t.id
-          and (claimed_at is not null
+          and (claimed_at > case when $2::boolean then statement_timestamp() - interval '1 minute'
+                                 else '-infinity' end
                or next_at <= case when $2::boolean then timestamptz '1970-01-02'
                                   when deferred is null then statement_timestamp()
                                   else statement_timestamp() + $3::interval end) offset 0) q
@@ -102,26 +102,11 @@ returning d.stack_id, d.resources
 """
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingRepair:
-    """Of one stack. waits_at: when the first of the resources began to wait."""
-
-    root_id: UUID
-    found: FoundDrift
-    waits_at: datetime
-
-
-async def read(
-    conn: Connection, root_ids: Collection[UUID], newest: timedelta
-) -> list[WaitingRepair]:
+async def read(conn: Connection, root_ids: Collection[UUID], newest: timedelta) -> list[FoundDrift]:
     """What waits in the trees of root stacks and need not be observed again. newest: how long ago
     its observation may have begun."""
     return [
-        WaitingRepair(
-            row["root_id"],
-            FoundDrift(row["stack_id"], row["resources"], row["found_at"]),
-            row["waits_at"],
-        )
+        FoundDrift(row["stack_id"], row["resources"], row["found_at"])
         for row in await conn.fetch(READ, [*root_ids], newest)
     ]
 
@@ -130,7 +115,7 @@ async def read_observed(
     conn: Connection, root_ids: Collection[UUID], *, reported: bool, soon: timedelta
 ) -> set[UUID]:
     """The root stacks with stacks in the tree that are being observed or due. reported: by reports
-    or requests only. soon: also those that get a budget within this time."""
+    or requests only, and not for long. soon: also those that get a budget within this time."""
     rows = await conn.fetch(READ_OBSERVED, [*root_ids], reported, soon)
     return {row["root_id"] for row in rows}
 

@@ -1,5 +1,6 @@
 """The object that a service created: its data, its state in responses, and the progress. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,6 +15,11 @@ from engine.types.http_client import BUSY, Response, ServiceError, throttling
 from engine.types.operation_outcomes import next_poll
 from engine.types.text_cleaning import as_text, decode_json, decode_text
 from engine.words import Json
+
+#: A UUID in small letters, with or without dashes.
+_UUID = re.compile("[0-9a-f]{8}(-?)[0-9a-f]{4}(\\1[0-9a-f]{4}){2}\\1[0-9a-f]{12}")
+#: A number such as 7.0.
+_WHOLE_NUMBER = re.compile(r"^(-?[0-9]+)\.0+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +241,19 @@ def stated_id(remote: RemoteObject, properties: Mapping[str, Json], content: Jso
 
 
 def is_own(remote: RemoteObject, found: str | None) -> bool:
-    """Whether an ID of a response is that of the object. Some services write an ID in capitals in
-    one response, and in small letters in another."""
-    return found is not None and remote.id is not None and found.lower() == remote.id.lower()
+    """Whether an ID of a response is that of the object. Some services write an ID differently in
+    two responses: in capitals or small letters, a UUID with or without dashes, a whole number with
+    a fraction of 0, a URL with or without a closing slash."""
+    if found is None or remote.id is None:
+        return False
+    return _comparable(found) == _comparable(remote.id)
+
+
+def _comparable(object_id: str) -> str:
+    text = object_id.lower().rstrip("/")
+    if _UUID.fullmatch(text):
+        return text.replace("-", "")
+    return _WHOLE_NUMBER.sub(r"\1", text)
 
 
 @dataclass(frozen=True, slots=True)

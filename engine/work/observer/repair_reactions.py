@@ -21,22 +21,24 @@ from engine.store.observer.drift_rows import RepairableStack
 from engine.store.observer.found_drift import FoundDrift
 from engine.store.observer.observation_schedule import report_resources
 from engine.store.stacks.stack_locks import lock_stacks
-from engine.words import OnDrift
+from engine.words import Json, OnDrift
 from engine.work.claim_loop import POLL
 from engine.work.observer.drift_hooks import holds
 from engine.work.observer.stack_observation import StackObservation
 
 #: `Repairs.start`. Returns whether a change is under way, so that no repair can start before its
 #: end.
-RepairStart = Callable[[str, RepairableStack, ConvergencePolicy], Awaitable[bool]]
+RepairStart = Callable[[str, RepairableStack, ConvergencePolicy, Json], Awaitable[bool]]
 #: `Repairs.start_approved`; returns the same.
 ApprovedRepairStart = Callable[[str, UUID, ApprovedRepair], Awaitable[bool]]
 
 #: Why drift of a resource with `external_id`, or of data, is not repaired.
 EXTERNAL = "the stack does not own the physical resource"
-#: How long found drift waits for the observation of other stacks of its tree, and the time after
-#: which it must be observed again.
-PATIENCE, MAX_WAIT = timedelta(minutes=5), timedelta(minutes=10)
+#: How long found drift waits for the observation of other stacks of its tree; then it is observed
+#: again.
+MAX_WAIT = timedelta(minutes=5)
+#: How long ago the observation may have begun that has found what is repaired together.
+NEWEST = timedelta(minutes=1)
 #: Stacks that had no budget of requests are waited for if they get it within this time.
 SOON = timedelta(minutes=1)
 #: Stacks that are made due at once.
@@ -84,11 +86,11 @@ class RepairReactions:
 
     async def react(self, ended: Sequence[StackObservation]) -> None:
         """Repair the drift that these observations have found. What was known before may have ended
-        since."""
-        found = [one for one in ended if one.differing and one.stack.root_id]
-        if held := [one for one in found if holds(one.policy)]:
+        since. Also one that finds nothing can be the last of its tree, for which repairs wait."""
+        of_roots = [one for one in ended if one.stack.root_id]
+        if held := [one for one in of_roots if one.differing and holds(one.policy)]:
             await self._start_approved(held)
-        if repaired := [one for one in found if _repairs(one.policy)]:
+        if repaired := [one for one in of_roots if _repairs(one.policy)]:
             await self._start_repairs(repaired)
 
     async def _start_approved(self, held: Sequence[StackObservation]) -> None:
@@ -112,12 +114,14 @@ class RepairReactions:
         if self._repair is None:
             return
         policies = _roots(repaired)
+        sections = {one.stack.root_id: one.stack.section for one in repaired}
         tolerated = {root_id: policy.tolerate for root_id, policy in policies.items()}
-        found = _found_drift(repaired)
+        found = _found_drift([one for one in repaired if one.differing])
         reported = all(one.stack.resources is not None and not one.stack.rest for one in repaired)
         async with self._database.connection() as conn:
-            waiting = await waiting_repairs.read(conn, policies, MAX_WAIT)
-            together = [*found, *(one.found for one in waiting)]
+            together = [*found, *await waiting_repairs.read(conn, policies, NEWEST)]
+            if not together:
+                return
             repairable = await drift_rows.read_repairable(conn, tolerated, [*REPAIRED_AS], together)
             open_now = [
                 one for one in repairable
@@ -131,14 +135,12 @@ class RepairReactions:
                 )
         for one in open_now:
             root_id = one.root_id
-            is_late = any(
-                w.root_id == root_id and w.waits_at <= one.now - PATIENCE for w in waiting
-            )
-            if one.names and root_id in observed and not is_late:
+            if one.names and root_id in observed:
                 kept = self._keep(root_id, _select(found, one.resources), again=False)
                 await self._guard.attempt(kept, stack_id=str(root_id))
             elif one.names:
-                start = self._repair(repaired[0].stack.project, one, policies[root_id])
+                project = repaired[0].stack.project
+                start = self._repair(project, one, policies[root_id], sections[root_id])
                 started = self._start(root_id, start, _select(together, one.resources))
                 await self._guard.attempt(started, stack_id=str(root_id))
             if one.external:

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from engine.plan.convergence import ConvergencePolicy
 from engine.store.observer.drift_rows import RepairableStack
+from engine.store.observer.observation_schedule import read_section
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
@@ -346,7 +347,9 @@ async def test_a_repair_of_drift_that_is_gone_is_not_started(run: Program, world
     stack_id = UUID(str((await run.stack("s"))["id"]))
     resource_id = await run.database.pool.fetchval("select id from resource")
     gone = RepairableStack(stack_id, datetime.now(UTC), ["a"], [resource_id])
-    await run.engine.repairs.start(run.project, gone, ConvergencePolicy())
+    async with run.database.connection() as conn:
+        section = await read_section(conn, stack_id)
+    await run.engine.repairs.start(run.project, gone, ConvergencePolicy(), section)
     assert len(await traversals(run)) == 1
     await run.act("s", "suspend")
     assert await run.until_ended("s") == "SUSPEND_COMPLETE"
@@ -365,11 +368,13 @@ async def test_an_error_of_one_repair_leaves_the_others(
     wrong: list[UUID] = []
     start = run.engine.repairs.start
 
-    async def failing(project: str, one: RepairableStack, policy: ConvergencePolicy) -> bool:
+    async def failing(
+        project: str, one: RepairableStack, policy: ConvergencePolicy, section: Json
+    ) -> bool:
         if not wrong or one.root_id in wrong:
             wrong.append(one.root_id)
             raise ValueError("a bug")
-        return await start(project, one, policy)
+        return await start(project, one, policy, section)
 
     monkeypatch.setattr(run.engine.repairs, "start", failing)
     await observe(run)

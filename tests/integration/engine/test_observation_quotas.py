@@ -151,14 +151,16 @@ async def test_the_quota_of_repairs_holds_for_concurrent_ones(run: Program, worl
         await run.database.pool.execute(
             "update observation_schedule set next_at = now() where stack_id = $1", stack_id
         )
-    found: list[tuple[RepairableStack, ConvergencePolicy]] = []
+    found: list[tuple[RepairableStack, ConvergencePolicy, Json]] = []
 
-    async def keep(project: str, one: RepairableStack, policy: ConvergencePolicy) -> bool:
-        found.append((one, policy))
+    async def keep(
+        project: str, one: RepairableStack, policy: ConvergencePolicy, section: Json
+    ) -> bool:
+        found.append((one, policy, section))
         return False
 
     await Observer(run.database, TypeRegistry([Thing(world)]), repair=keep).observe_due()
-    assert {str(one.root_id) for one, _ in found} == {*stacks}
+    assert {str(one.root_id) for one, *_ in found} == {*stacks}
     await asyncio.gather(*(run.engine.repairs.start("small", *one) for one in found))
     assert (await used(small))["repairs_per_day"] == (1, 1)
 

@@ -19,7 +19,6 @@ from engine.types.contract import Failed
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
-from engine.work.observer import repair_reactions
 from engine.work.observer.observer import Observer
 from tests.integration.engine.test_drift_hooks import (
     HOLD,
@@ -385,11 +384,13 @@ async def test_a_repair_looks_at_the_drift_again_when_it_starts(run: Program, wo
     await change_policy(run, REPAIR | {"tolerate": "15m"})
     started: list[RepairableStack] = []
 
-    async def start(project: str, one: RepairableStack, policy: ConvergencePolicy) -> bool:
+    async def start(
+        project: str, one: RepairableStack, policy: ConvergencePolicy, section: Json
+    ) -> bool:
         started.append(one)
         world.observed["a"] = MISSING
         await observe(run)
-        return await run.engine.repairs.start(project, one, policy)
+        return await run.engine.repairs.start(project, one, policy, section)
 
     await make_due(run)
     await Observer(run.database, *paused_observer(run), repair=start).observe_due()
@@ -440,24 +441,89 @@ async def test_members_found_in_several_batches_are_repaired_together(
 
 
 async def test_found_drift_waits_for_the_other_stacks_only_for_a_while(
-    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+    run: Program, world: World
 ) -> None:
-    monkeypatch.setattr(repair_reactions, "PATIENCE", timedelta(0))
+    """Then it is observed again, and repaired, although the other observation still has no end."""
     await created(run, TWO | {"x": thing()}, REPAIR, files=FILES)
     await observe(run)
     world.observed = {"x": changed(7), "a1": changed(7)}
-    # The nested stack B is not observed, as if its process had stopped.
     await make_due(run)
     await leave_claimed(run, "b1")
     await observer_of(run).observe_due()
     await until_repaired(run, 0)
     assert await waiting(run) == 2
-    # The next batch of the tree does not wait any more.
-    world.observed["x"] = changed(8)
-    await report(run, "x")
+    await run.database.pool.execute(
+        "update observation_schedule set repair_waits_at = now() - interval '6 min',"
+        " repair_found_at = now() - interval '6 min', claimed_at = claimed_at - interval '6 min'"
+    )
+    assert await observer_of(run).repairs.make_due() == 2
+    await observer_of(run).observe_due()
     await until_repaired(run, 1)
     assert operations(run, world, "x", "a1") == {"x": REPLACED, "a1": REPLACED}
     assert await waiting(run) == 0
+
+
+async def test_the_last_observation_of_a_tree_starts_what_waits_also_if_it_finds_nothing(
+    run: Program, world: World
+) -> None:
+    await created(run, TWO, REPAIR, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await make_due(run)
+    await leave_claimed(run, "b1")
+    await observer_of(run).observe_due()
+    await until_repaired(run, 0)
+    assert await waiting(run) == 1
+    await run.database.pool.execute(
+        "update observation_schedule set claimed_at = null, next_at = now() - interval '1 s'"
+        " where claimed_at is not null"
+    )
+    await observer_of(run).observe_due()
+    await until_repaired(run, 1)
+    assert world.operations("a1") == REPLACED and world.operations("b1") == ["create"]
+    assert await waiting(run) == 0
+
+
+async def test_a_report_does_not_repair_what_was_found_long_before(
+    run: Program, world: World
+) -> None:
+    """It may have been repaired by hand while its repair waited."""
+    await created(run, TWO | {"x": thing()}, REPAIR, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await make_due(run)
+    await leave_claimed(run, "b1")
+    await observer_of(run).observe_due()
+    assert await waiting(run) == 1
+    await run.database.pool.execute(
+        "update observation_schedule set repair_found_at = now() - interval '2 min',"
+        " claimed_at = claimed_at - interval '2 min'"
+    )
+    world.observed = {"x": changed(8)}
+    await report(run, "x")
+    await until_repaired(run, 1)
+    assert operations(run, world, "x", "a1") == {"x": REPLACED, "a1": ["create"]}
+
+
+@pytest.mark.parametrize(
+    "policy", [REPAIR | {"on_drift": "notify"}, REPAIR | {"ignore": {"a": ["*"]}}],
+    ids=["notify", "ignore"],
+)  # fmt: skip
+async def test_a_policy_that_changed_during_the_observation_holds(
+    run: Program, world: World, policy: Json
+) -> None:
+    await created(run, {"a": thing()}, REPAIR)
+    await observe(run)
+    world.observed["a"] = changed(7)
+    await make_due(run)
+
+    async def updated() -> None:
+        await put(run, "s", {"a": thing()}, environment={"convergence": policy})
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+    await before_write(observer_of(run), updated).observe_due()
+    await until_repaired(run, 0)
+    assert world.operations("a") == ["create"]
 
 
 async def test_found_drift_that_has_waited_too_long_is_observed_again(
@@ -478,9 +544,7 @@ async def test_found_drift_that_has_waited_too_long_is_observed_again(
     )
     watch = observer_of(run).repairs
     assert await watch.make_due() == 0
-    await pool.execute(
-        "update observation_schedule set repair_waits_at = now() - interval '11 min'"
-    )
+    await pool.execute("update observation_schedule set repair_waits_at = now() - interval '6 min'")
     world.observed.clear()
     assert await watch.make_due() == 1
     await observer_of(run).observe_due()

@@ -51,6 +51,31 @@ def test_the_id_is_compared_where_the_template_says_that_responses_have_it(
     assert ("another object" in found.reason) == other
 
 
+UUID_TEXT = "3f2b8c1e-5d64-4a7b-9c0e-1d2f3a4b5c6d"
+
+
+@pytest.mark.parametrize(
+    ("own", "found", "same"),
+    [
+        (UUID_TEXT, UUID_TEXT.replace("-", ""), True),
+        (UUID_TEXT, UUID_TEXT.upper(), True),
+        (UUID_TEXT, f"{UUID_TEXT[:-1]}e", False),
+        ("a-b", "ab", False),
+        ("7", 7.0, True),
+        ("7", "7.00", True),
+        ("7", 7.5, False),
+        ("7", 70, False),
+        ("1.0.0", "1.0", False),
+        ("https://x.example/v1/t/7", "https://x.example/v1/t/7/", True),
+        ("https://x.example/v1/t/7", "https://x.example/v1/t/8/", False),
+    ],
+)
+def test_an_id_can_be_written_differently(own: str, found: Any, same: bool) -> None:
+    content = {"id": found, "size": 1, "state": "ready"}
+    state = seen(ALL, content, RemoteObject(own, "key")).state
+    assert state is (ObservedState.PRESENT if same else ObservedState.UNKNOWN)
+
+
 def test_an_object_without_a_recorded_id_is_not_another_one() -> None:
     found = seen(ALL, {"id": "t3", "size": 1, "state": "ready"}, RemoteObject(None, "key"))
     assert found.state is ObservedState.PRESENT
