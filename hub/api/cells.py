@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from aiohttp import web
 
 from engine.bounded_wait import wait_for_result
-from engine.errors import HeadgateError, NotFound, Unavailable
+from engine.errors import Conflict, HeadgateError, NotFound, Unavailable
 from hub.api.app_context import CONTEXT, AppContext
 from hub.api.cell_search import CellSearch, find_in_cells
 from hub.api.costly_requests import COSTLY, CostlyRequests
@@ -207,6 +207,17 @@ def refuse_moving(project: str) -> Unavailable:
         place=PLACE,
         remedy="Send the request again after the time in Retry-After.",
         code="ProjectMoving",
+    )
+
+
+def refuse_two_cells(project: str, cells: Sequence[str]) -> Conflict:
+    return Conflict(
+        f'the project "{project}" is in the cells {" and ".join(cells)}, because a database has'
+        " lost a move; it is not changed",
+        place=PLACE,
+        remedy="Ask the operator to delete the older rows with `headgate admin move-project"
+        " --discard`",
+        code="ProjectInTwoCells",
     )
 
 

@@ -193,16 +193,18 @@ TYPES = (
     ),
     ErrorType(
         "StandbysBehind", Unavailable,
-        "The project has [moved](../how-to/run-at-scale.md#move-a-project), but standbys of the new"
-        " cell's database have not received it. The former cell keeps the rows, so that a failover"
-        " does not lose them.",
+        "Standbys of a cell's database have not received the"
+        " [move of the project](../how-to/run-at-scale.md#move-a-project). Until those of the"
+        " former cell have its departure, the project does not arrive, so that a failover does not"
+        " bring it back; until those of the new cell have the arrival, the former one keeps the"
+        " rows.",
         "Run the same command again when the standbys have caught up. Drop the replication slot of"
         " a standby that no longer exists.",
         '[cells] databases "south"',
-        'web is in the cell "south", but standbys of its database have not received it yet:'
-        ' replica; the cell "north" keeps its rows',
-        "Run the same command again when they have caught up: it deletes the rows. Drop the"
-        " replication slot of a standby that no longer exists",
+        'standbys of the cell "south" have not received the move of the project "web" yet:'
+        ' replica; it has arrived; the cell "north" keeps its rows',
+        "Run the same command again when they have caught up: it continues. Drop the replication"
+        " slot of a standby that no longer exists",
     ),
     ErrorType(
         "MoveDiffers", Conflict,

@@ -225,8 +225,10 @@ update cell_project
        moving_since = clock_timestamp()
  where project = $1 and move_state is null
 """
-#: Of all projects that move or have moved.
-LIST_MOVES = f"{_STATES} where c.move_state is not null or c.arrived_from is not null"
+#: Of all projects that move or have moved. $1: others.
+LIST_MOVES = f"""{_STATES}
+ where c.move_state is not null or c.arrived_from is not null or c.project = any ($1::text[])
+"""
 READ_PAGE = """
 select source_table, number, content from moving_row
  where project = $1 and (source_table, number) > ($2, $3) order by source_table, number limit $4
@@ -452,9 +454,10 @@ async def read_state(conn: Connection, project: str) -> MoveRecord | None:
     return None if row is None else MoveRecord.from_row(row)
 
 
-async def list_moves(conn: Connection) -> dict[str, MoveRecord]:
-    """The projects that move from this cell, have moved from it, or to it."""
-    rows = await conn.fetch(LIST_MOVES)
+async def list_moves(conn: Connection, others: Collection[str] = ()) -> dict[str, MoveRecord]:
+    """The projects that move from this cell, have moved from it, or to it. others: further ones,
+    which are read, too."""
+    rows = await conn.fetch(LIST_MOVES, list(others))
     return {row["project"]: MoveRecord.from_row(row) for row in rows}
 
 

@@ -98,6 +98,7 @@ async def move_project(
             place=error.finding.place,
             remedy="Run the same command again, which continues the move, or put the project back"
             " with --undo",
+            code=error.code,
         ) from error
 
 
@@ -408,12 +409,21 @@ class _Steps:
                 reach("move.taken")
                 await self._copy()
                 reach("move.copied")
+                # A standby without the departure would have the project, too, after a failover.
+                await self._await_standbys(
+                    self._source, self._move.source, wait, "it has not left this cell completely"
+                )
                 await self._arrive()
                 self.closed = False
                 reach("move.arrived")
             await moves.set_moved(self._source, project, self._id or state.id)
             reach("move.switched")
-        await self._await_standbys(wait)
+        await self._await_standbys(
+            self._target,
+            self._move.target,
+            wait,
+            f'it has arrived; the cell "{self._move.source}" keeps its rows',
+        )
         await delete_moved(self._source, self._move.source, project, self._report)
         reach("move.deleted")
 
@@ -521,31 +531,30 @@ class _Steps:
         )
         self._report(f"{self._move.project} is in {self._move.target}")
 
-    async def _await_standbys(self, wait: float) -> None:
-        """Wait until the standbys of the new cell have the project: until then, the rows in the
-        former cell are the only ones that outlive a failover. Raises Unavailable."""
-        position = await read_log_position(self._target)
-        behind = await find_behind(self._target, position)
+    async def _await_standbys(self, conn: Connection, cell: str, wait: float, state: str) -> None:
+        """Wait until the standbys of a cell have what its database has committed. Raises
+        Unavailable. state: of the project."""
+        project, position = self._move.project, await read_log_position(conn)
+        behind = await find_behind(conn, position)
         if behind.names:
-            self._report(f"waiting for the standbys of {self._move.target}")
+            self._report(f"waiting for the standbys of {cell}")
         for _ in range(int(wait / POLL_INTERVAL)):
             if not behind.names:
                 break
             await asyncio.sleep(POLL_INTERVAL)
-            behind = await find_behind(self._target, position)
+            behind = await find_behind(conn, position)
         if behind.names:
             raise Unavailable(
-                f'{self._move.project} is in the cell "{self._move.target}", but standbys of its'
-                f" database have not received it yet: {', '.join(behind.names)}; the cell"
-                f' "{self._move.source}" keeps its rows',
-                place=f'{PLACE} "{self._move.target}"',
-                remedy="Run the same command again when they have caught up: it deletes the rows."
+                f'standbys of the cell "{cell}" have not received the move of the project'
+                f' "{project}" yet: {", ".join(behind.names)}; {state}',
+                place=f'{PLACE} "{cell}"',
+                remedy="Run the same command again when they have caught up: it continues."
                 " Drop the replication slot of a standby that no longer exists",
                 code="StandbysBehind",
             )
         if behind.hidden:
             self._report(
-                f"the account may not see whether {behind.hidden} standbys of {self._move.target}"
+                f"the account may not see whether {behind.hidden} standbys of {cell}"
                 " have the project: grant it pg_read_all_stats, so that a move waits for them"
             )
 

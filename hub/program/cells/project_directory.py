@@ -9,7 +9,15 @@ from engine.store.maintenance.project_moves import MoveRecord
 from engine.store.projects import cells as store
 from engine.words import MoveState
 from hub.api.cell_search import find_in_cells
-from hub.api.cells import Cell, ReadPlace, ReadPlaces, naming_cell, refuse_moving, unavailable
+from hub.api.cells import (
+    Cell,
+    ReadPlace,
+    ReadPlaces,
+    naming_cell,
+    refuse_moving,
+    refuse_two_cells,
+    unavailable,
+)
 from hub.program.cells.cell_states import CellStates, read_in_time
 from hub.program.cells.placement_agreement import PlacementAgreement
 from hub.program.cells.project_moves import MoveStates, ProjectMoves, version_of
@@ -138,6 +146,8 @@ class ProjectDirectory:
 
     async def add_project(self, cell: Cell, project: str) -> None:
         if states := self.moves.states_of(project):
+            if len(found := self.moves.cells_with(project)) > 1:
+                raise refuse_two_cells(project, found)
             current = await self.moves.current_states(project, states)
             if (state := current.get(cell.name)) is None or state.state is not None:
                 raise refuse_moving(project)

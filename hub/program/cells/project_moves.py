@@ -6,8 +6,12 @@ too long ago.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+
+import structlog
+from structlog.typing import FilteringBoundLogger
 
 from engine.store.connection import Connection
 from engine.store.maintenance import project_moves as store
@@ -15,6 +19,8 @@ from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.words import MoveState
 from hub.api.cells import Cell
 from hub.program.cells.cell_states import CellStates, read_in_time
+
+log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds after which the moves of a cell are read again before a response. A project leaves its
 #: cell later than this after its move was announced (hub/cli/commands/project_move.py).
@@ -40,16 +46,51 @@ class ProjectMoves:
         self._moves: dict[str, dict[str, MoveRecord]] = {}
         #: When they were read, by cell.
         self._read_at: dict[str, float] = {}
+        #: Projects in two cells that the log has.
+        self._logged: set[str] = set()
 
     async def read_moves(self, name: str, conn: Connection) -> None:
         """Read the projects that move from a cell, have moved from it, or to it."""
         now = asyncio.get_running_loop().time()
-        self._moves[name] = await store.list_moves(conn)
+        # A cell that has lost the departure of a project does not know that it has moved.
+        elsewhere = {
+            project for cell, of_cell in self._moves.items() if cell != name for project in of_cell
+        }
+        self._moves[name] = await store.list_moves(conn, elsewhere)
         self._read_at[name] = now
+        self._log_twice()
         if (readers := self._cells.readers(name)) is not None:
             taken = (one for one in self._moves[name].values() if one.state is MoveState.TAKEN)
             readers.keep({one.schema for one in taken})
         self._forget(self._moves[name])
+
+    def cells_with(self, project: str) -> Sequence[str]:
+        """The cells that have a project which has moved, as they were read last. More than one: a
+        database has lost a move."""
+        return [name for name, one in self.states_of(project).items() if one.state is None]
+
+    def twice(self) -> Mapping[str, Sequence[str]]:
+        """The projects that more than one cell has, with these cells."""
+        projects = Counter(
+            project
+            for of_cell in self._moves.values()
+            for project, one in of_cell.items()
+            if one.state is None
+        )
+        return {one: self.cells_with(one) for one, count in projects.items() if count > 1}
+
+    def count_moving(self) -> Mapping[str, int]:
+        """The number of projects that move from each cell."""
+        return {
+            name: sum(one.state in MOVING for one in of_cell.values())
+            for name, of_cell in self._moves.items()
+        }
+
+    def _log_twice(self) -> None:
+        twice = self.twice()
+        for project in twice.keys() - self._logged:
+            log.error("cell.project_in_two_cells", project=project, cells=list(twice[project]))
+        self._logged = {*twice}
 
     async def refresh(self, name: str, *, always: bool = False) -> MoveStates:
         """The projects that move or have moved, of a cell: read again if they were read too long

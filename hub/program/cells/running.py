@@ -38,7 +38,7 @@ async def running_cells(
             await stack.enter_async_context(oidc)
         cells = ServedCells(settings, slot, tracer, stop, oidc)
         metrics = CellsMetrics(
-            cells.cells, MetricsExchange(slot.directory, slot.number, slot.count)
+            cells.cells, cells.moves, MetricsExchange(slot.directory, slot.number, slot.count)
         )
         tasks = {
             name: asyncio.create_task(cells.keep_connected(state), name=f"cell {name}")

@@ -41,6 +41,7 @@ class ServedCells:
         self._stop = stop
         self.cells = CellStates(settings)
         self._directory = ProjectDirectory(self.cells, settings.cells.placement)
+        self.moves = self._directory.moves
         self._tokens = TokenSharing(self.cells, settings.auth.mode, stop)
         self._connector = CellConnector(
             settings, slot, tracer, stop, oidc, self.cells, self._directory.moves, self._tokens

@@ -43,8 +43,11 @@ from tests.support.cells import (
 )
 from tests.support.keys import key_file
 from tests.support.page_commands import page_command
+from tests.support.ports import free_port
+from tests.support.postgres import TestServer
 from tests.support.program import eventually, resource
 from tests.support.receiver import running_receiver
+from tests.support.replication import running_pair
 
 no_notice, urls, cells = of_moves.no_notice, of_moves.urls, of_moves.cells
 
@@ -158,6 +161,51 @@ async def test_a_command_that_waited_deletes_nothing_of_a_project_that_has_retur
     after_step(monkeypatch, "move.arrived", return_project)
     assert (await refusal(cells.move())).code == "MoveUnderWay"
     assert await content(cells, 0) == before
+
+
+async def test_a_command_does_not_continue_a_later_move(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(cells)
+    before = await content(cells, 0)
+
+    async def begin_again() -> None:
+        await end_locks(cells)
+        await cells.move(undo=True, to="")
+        with inject_fault("move.announced:1:raise"), pytest.raises(InjectedFault):
+            await cells.move()
+
+    after_step(monkeypatch, "move.announced", begin_again)
+    assert (await refusal(cells.move())).code == "MoveUnderWay"
+    assert await content(cells, 0) == before
+    await cells.move()
+    assert await content(cells, 1) == before
+
+
+async def test_a_move_whose_undo_was_interrupted_does_not_arrive(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new cell has only decided that it is undone."""
+    await fill(cells)
+    before = await content(cells, 0)
+
+    async def decide() -> None:
+        source, target = [await connect(url) for url in cells.urls]
+        try:
+            state = await moves.read_state(source, IN_A)
+            assert state is not None and state.id is not None
+            assert not await moves.decide_outcome(target, state.id, arrived=False)
+        finally:
+            await source.close()
+            await target.close()
+
+    after_step(monkeypatch, "move.copied", decide)
+    assert (await refusal(cells.move())).code == "MoveUnderWay"
+    error = await refusal(cells.move())
+    assert "is being undone" in str(error) and "--undo" in error.finding.remedy
+    await cells.move(undo=True, to="")
+    assert await content(cells, 0) == before
+    assert await content(cells, 1) == {}
 
 
 async def test_the_lock_outlives_the_limit_of_transactions(
@@ -477,3 +525,71 @@ async def test_doctor_names_a_project_in_two_cells(twice: TwoCells) -> None:
         CheckState.ERROR, f'the project "{IN_A}" is in the cells a and b',
     )  # fmt: skip
     assert "--discard" in found.remedy
+
+
+async def test_changes_of_a_project_in_two_cells_are_refused(twice: TwoCells) -> None:
+    body = {"stack_name": "more", "template": {"heat_template_version": "2021-04-16"}}
+    # It does not know of any move.
+    await execute(twice.urls[1], "update cell_project set arrived_from = null")
+
+    async def refused() -> bool:
+        status, answer = await twice.http.call("POST", "/stacks", body)
+        if status == 201:
+            await twice.http.call("DELETE", "/stacks/more")
+            return False
+        return bool((status, answer["error"]["type"]) == (409, "ProjectInTwoCells"))
+
+    await eventually(refused)
+    assert (await twice.http.call("GET", "/stacks"))[0] == 200
+    await discard_project(cells_settings(twice.databases), IN_A, "b", report=print)
+
+    await eventually(lambda: of_moves._creates(twice.http))
+
+
+async def test_metrics_count_moving_projects_and_those_in_two_cells(
+    cells: TwoCells, no_notice: None
+) -> None:
+    await fill(cells)
+    with inject_fault("move.closed:1:raise"), pytest.raises(InjectedFault):
+        await cells.move()
+    address = f"127.0.0.1:{free_port()}"
+    async with api_of(cells.databases, {"metrics.address": address}) as http:
+
+        async def is_counted() -> bool:
+            async with http.session.get(f"http://{address}/metrics") as response:
+                text = await response.text()
+            return (
+                'headgate_projects_moving{cell="a"} 1.0' in text
+                and "headgate_projects_in_two_cells 0.0" in text
+            )
+
+        await eventually(is_counted)
+
+
+async def test_a_project_does_not_arrive_before_the_standbys_of_its_former_cell_know(
+    postgres: TestServer, no_notice: None
+) -> None:
+    """A failover of the former cell to one that lacks the departure leaves it in one cell."""
+    async with (
+        running_receiver() as receiver,
+        running_pair(synchronous=False) as pair,
+        postgres.new_database() as second,
+        served([pair.url, second], receiver) as cells,
+    ):
+        await eventually(lambda: of_moves._creates(cells.http))
+        await eventually(lambda: pair.first.execute(of_moves.CAUGHT_UP))
+        pair.link.silence()
+        error = await refusal(cells.move(wait=0.5))
+        assert error.code == "StandbysBehind" and '"a"' in str(error) and "second" in str(error)
+        pair.first.kill()
+        await pair.second.promote()
+
+        async def is_discarded() -> bool:
+            error = await refusal(cells.move(wait=0.5))
+            return error.code == "MoveLeftovers"
+
+        await eventually(is_discarded)
+        assert set(await cells.counts(1)) == {"moving_row"}
+        await discard_project(cells_settings(cells.databases), IN_A, "b", report=print)
+        assert await cells.counts(1) == {}
+        await eventually(lambda: of_moves._succeeds(cells.http))
