@@ -71,7 +71,7 @@ SETS: Mapping[str, Iterable[frozenset[str]]] = {
         ),
         frozenset({"node", "later"}),  # rows of nodes
     ),
-    "move_state": (LEFT,),
+    "move_state": (LEFT, frozenset({words.MoveState.ANNOUNCED, words.MoveState.TAKEN})),
     "v_move": (LEFT,),
     "write": (frozenset({"insert", "leave"}),),  # a replacement has its own row
 }

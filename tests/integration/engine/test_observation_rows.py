@@ -114,7 +114,7 @@ async def test_the_rows_that_the_scheduler_reads_do_not_grow_with_the_stacks(
         finally:
             await database.close()
     few, many = found
-    assert many < min(1.5 * few, ROUNDS * 50 * DUE)
+    assert many < min(1.5 * few, ROUNDS * 100 * DUE)
 
 
 async def test_two_observers_claim_different_whole_batches(database: Database) -> None:

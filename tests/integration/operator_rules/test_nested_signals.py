@@ -120,7 +120,7 @@ drop index delivery_pending;
 drop index decision_of_hook;
 create index decision_by_hook on decision (stack_id, hook_id) where hook_id is not null;
 drop index idempotency_by_stack;
-drop table stack_tag, cell, cell_project, moving_row, moving_schema, position_shift, converge_request;
+drop table stack_tag, cell, cell_project, move_outcome, moving_row, moving_schema, position_shift, converge_request;
 drop function tag_stack cascade;
 drop function refuse_moved_project cascade;
 drop index resource_by_requirement;
