@@ -297,7 +297,7 @@ def test_a_former_process_that_hangs_is_killed_when_its_time_is_over(
 
     def hang() -> None:
         while True:
-            time.sleep(60)
+            signal.pause()
 
     def stop_after_kill() -> None:
         journal.wait_for("process.killed")

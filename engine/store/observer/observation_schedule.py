@@ -579,7 +579,8 @@ async def claim(
     urgent_only: Sequence[str] = (),
     reports_last: Sequence[str] = (),
 ) -> list[ClaimedStack]:
-    """Claim stacks of one project, by ID: one that was requested, or several of policies.
+    """Claim stacks of one project, by ID: one that was requested, or several of policies. In a
+    transaction by index: without statistics, a plan could read and sort all stacks of a project.
     urgent_only: projects of which only a requested observation may be claimed. reports_last: those
     of which other stacks precede reported changes."""
     rows = await conn.fetch(CLAIM, limit, lease, except_projects, urgent_only, reports_last)

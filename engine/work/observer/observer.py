@@ -186,7 +186,7 @@ class Observer:
         return sum(map(len, await self._loop.run_due()))
 
     async def _claim(self, limits: BusyProjects) -> list[ClaimedStack] | None:
-        async with self._database.transaction() as conn:
+        async with self._database.transaction(by_index=True) as conn:
             claimed = await observation_schedule.claim(
                 conn, BATCH, self._lease, limits.projects,
                 urgent_only=limits.urgent_only, reports_last=limits.reports_last,

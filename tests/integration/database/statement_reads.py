@@ -44,6 +44,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "engine.store.hooks.hook_lists.READ_HOOKS_OF_ALL": PAGE,
     "engine.store.hooks.hook_lists.READ_STACK_HOOKS": PAGE,
     "engine.store.hooks.locked_hooks.": BY_KEY,
+    "engine.store.observer.observation_schedule.CLAIM": BY_INDEX,
     "engine.store.software.software_configs.LIST_CONFIGS": PAGE,
     "engine.store.software.software_configs.LIST_DEPLOYMENTS": REPLAN,
     "engine.store.stacks.events.LIST_EVENTS": PAGE,
