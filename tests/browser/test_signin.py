@@ -1,5 +1,6 @@
 """Sign-in with a token and with a password, and pages whose session ends."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from itertools import count
@@ -7,7 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.inbox import WIDE, card, hook_rule
@@ -17,6 +18,7 @@ from tests.support.program import Http, Program, resource
 Visit = Callable[..., Any]
 PASSWORD = "correct horse battery"
 FAILURES = 20
+WAIT = 30
 _projects = count(1)
 
 
@@ -73,6 +75,54 @@ async def test_a_reader_signs_in_with_a_token_and_sees_the_approvers(
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert await page.context.cookies() == []
+
+
+async def test_a_sign_out_shows_no_ended_session_while_the_server_responds(
+    visit: Visit, owner: Http, token_server: Program
+) -> None:
+    token = await insert_credential(token_server.database, owner.project, "rita", ["reader"])
+    rita: Visitor = await visit(owner, **WIDE)
+    page = await rita.open("inbox")
+    await _sign_in_by_token(page, token)
+    await expect(page.get_by_text("live", exact=True)).to_be_visible()
+    ended, shown = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if route.request.method != "DELETE":
+            await route.continue_()
+            return
+        response = await route.fetch()
+        ended.set()
+        await shown.wait()
+        await route.fulfill(response=response)
+
+    await page.route("**/session", hold)
+    await page.get_by_role("button", name="Sign out").click()
+    async with asyncio.timeout(WAIT):
+        await ended.wait()
+    # The session has ended; the page requests its stacks, which the server refuses.
+    async with page.expect_response(lambda response: response.status == 401):
+        await page.get_by_role("link", name="Stacks").click()
+    await expect(page.get_by_role("heading", name="Stacks")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    shown.set()
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    assert await page.context.cookies() == []
+
+
+async def test_a_sign_out_after_the_session_has_ended_signs_out(
+    visit: Visit, owner: Http, token_server: Program
+) -> None:
+    token = await insert_credential(token_server.database, owner.project, "rita", ["reader"])
+    rita: Visitor = await visit(owner, **WIDE)
+    page = await rita.open("inbox")
+    await _sign_in_by_token(page, token)
+    await expect(page.get_by_text("live", exact=True)).to_be_visible()
+    await page.context.clear_cookies()
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_label("Token", exact=True)).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 async def test_a_draft_outlives_the_session(

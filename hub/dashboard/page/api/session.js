@@ -65,9 +65,20 @@ export async function signIn(project, credential) {
   localStorage.setItem(SIGNED_IN, String(Date.now()));
 }
 
+/** Whether a sign-out is in progress: requests that its end refuses are no reason for a dialog. */
+let signingOut = false;
+
 /** Throws Problem. */
 export async function signOut() {
-  if (session.value) await call("DELETE", session.value.project, "/session");
+  signingOut = true;
+  try {
+    if (session.value) await call("DELETE", session.value.project, "/session");
+  } catch (error) {
+    // 401: the session had already ended.
+    if (!(error instanceof Problem) || error.status !== 401) throw error;
+  } finally {
+    signingOut = false;
+  }
   session.value = null;
   state.value = "out";
 }
@@ -114,5 +125,5 @@ addEventListener("storage", (event) => {
 });
 
 credentials.over = () => {
-  if (state.value === "in") state.value = "over";
+  if (state.value === "in" && !signingOut) state.value = "over";
 };
