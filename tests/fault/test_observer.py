@@ -39,6 +39,11 @@ DUE = """
 with due as (update observation_schedule set next_at = now() where next_at is not null)
 select pg_notify('headgate_observe', '')
 """
+#: Whether no observation is due soon, and whether a reaction to drift waits.
+IN_AN_HOUR = "select min(next_at) > now() + interval '1h' from observation_schedule"
+WAITS = "select count(repair_root) from observation_schedule"
+#: As if what waits had begun to wait six minutes ago.
+AGE_WAITING = "update observation_schedule set repair_waits_at = repair_waits_at - interval '6 min'"
 
 
 @pytest.fixture
@@ -90,6 +95,42 @@ async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
                 for one in history["events"] if ".drift." in one["type"]
             )  # fmt: skip
             assert found["detected"] == 1 and found["unrepaired"] == 0
+            assert things.requests["create"] == 3 and len(things.objects) == 2
+    finally:
+        await conn.close()
+        await asyncio.to_thread(server.stop)
+
+
+async def test_drift_that_a_killed_process_has_found_is_repaired_without_a_further_interval(
+    database_url: str, tmp_path: Path, things: Things
+) -> None:
+    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+    conn = await asyncpg.connect(database_url)
+    connector = aiohttp.TCPConnector(force_close=True)
+    try:
+        await asyncio.to_thread(server.start)
+        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
+            http = Http(session, server.url)
+            await http.create("s", {name: thing(things) for name in "ab"}, environment=POLICY)
+            assert await http.until_ended("s") == "CREATE_COMPLETE"
+            await asyncio.to_thread(server.stop)
+            del things.objects[(await lost(conn))]
+            await asyncio.to_thread(server.start, fault="observed.after:1:kill")
+            await conn.execute(DUE)
+
+            async def is_dead() -> bool:
+                return not server.is_running
+
+            await eventually(is_dead)
+            await asyncio.to_thread(server.start)
+            assert await conn.fetchval(IN_AN_HOUR)
+            await conn.execute(AGE_WAITING)
+
+            async def is_repaired() -> bool:
+                status = (await http.stack("s"))["stack_status"]
+                return status == "UPDATE_COMPLETE" and not await conn.fetchval(WAITS)
+
+            await eventually(is_repaired)
             assert things.requests["create"] == 3 and len(things.objects) == 2
     finally:
         await conn.close()

@@ -12,8 +12,9 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class FoundDrift:
-    """Of one stack. resources: their IDs. at: when the observation began."""
+    """Of one stack. root_id: of its tree. resources: their IDs. at: when the observation began."""
 
+    root_id: UUID
     stack_id: UUID
     resources: Sequence[UUID]
     at: datetime

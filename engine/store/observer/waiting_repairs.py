@@ -1,5 +1,8 @@
 """Drift that an observation has found, and whose repair waits.
 
+An observation records what it has found in the transaction that ends it, until its report, hook or
+repair has followed: if the process ends before, the resources are observed again after a while.
+
 One repair is started for all stacks of a tree that are observed at about the same time. So what a
 batch has found waits until the other stacks that are due have been observed, but not for long. And
 while a change of the root stack is under way, no repair starts: then the resources are observed
@@ -15,7 +18,7 @@ from engine.store.observer.found_drift import FoundDrift, split_found
 
 #: $1: root stacks. $2: how long ago the observation may have begun.
 READ = """
-select stack_id, repair_resources as resources, repair_found_at as found_at
+select repair_root as root_id, stack_id, repair_resources as resources, repair_found_at as at
   from observation_schedule
  where repair_root = any ($1) and repair_found_at > statement_timestamp() - $2::interval
 """
@@ -34,24 +37,27 @@ select distinct t.root_id
                                   when deferred is null then statement_timestamp()
                                   else statement_timestamp() + $3::interval end) offset 0) q
 """
-#: $1: a root stack. $2, $3, $4: stacks, IDs of resources, and the start of the observation that has
-#: found their drift; null: they must be observed again.
+#: $1, $2, $3, $4: root stacks, stacks, IDs of resources, and the start of the observation that has
+#: found their drift; null: they must be observed again. What is found anew is as new as this
+#: observation.
 KEEP = """
 with found as (
-    select f.stack_id, array_agg(f.resource_id) as ids, min(f.at) as at
-      from unnest($2::uuid[], $3::uuid[], $4::timestamptz[]) f (stack_id, resource_id, at)
-     group by f.stack_id
+    select f.root_id, f.stack_id, array_agg(f.resource_id) as ids, min(f.at) as at
+      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::timestamptz[])
+           f (root_id, stack_id, resource_id, at)
+     group by f.root_id, f.stack_id
 ), locked as materialized (
     select stack_id from observation_schedule
      where stack_id = any (array(select stack_id from found)) order by stack_id
        for no key update
 )
 update observation_schedule q
-   set repair_root = $1,
+   set repair_root = f.root_id,
        repair_resources = array(select unnest(q.repair_resources) union select unnest(f.ids)),
        repair_found_at = case when f.at is not null
                                    and (q.repair_root is null or q.repair_found_at is not null)
-                              then least(q.repair_found_at, f.at) end,
+                              then case when q.repair_resources <@ f.ids then f.at
+                                        else least(q.repair_found_at, f.at) end end,
        repair_waits_at = coalesce(q.repair_waits_at, clock_timestamp())
   from locked k join found f on f.stack_id = k.stack_id
  where q.stack_id = k.stack_id
@@ -105,10 +111,7 @@ returning d.stack_id, d.resources
 async def read(conn: Connection, root_ids: Collection[UUID], newest: timedelta) -> list[FoundDrift]:
     """What waits in the trees of root stacks and need not be observed again. newest: how long ago
     its observation may have begun."""
-    return [
-        FoundDrift(row["stack_id"], row["resources"], row["found_at"])
-        for row in await conn.fetch(READ, [*root_ids], newest)
-    ]
+    return [FoundDrift(**row) for row in await conn.fetch(READ, [*root_ids], newest)]
 
 
 async def read_observed(
@@ -120,12 +123,11 @@ async def read_observed(
     return {row["root_id"] for row in rows}
 
 
-async def keep(
-    conn: Connection, root_id: UUID, found: Sequence[FoundDrift], *, again: bool
-) -> None:
+async def keep(conn: Connection, found: Sequence[FoundDrift], *, again: bool) -> None:
     """Let the repair of drift wait. again: the resources must be observed again before."""
     stacks, ids, times = split_found(found)
-    await conn.execute(KEEP, root_id, stacks, ids, [None if again else one for one in times])
+    roots = [one.root_id for one in found for _ in one.resources]
+    await conn.execute(KEEP, roots, stacks, ids, [None if again else one for one in times])
 
 
 async def drop(conn: Connection, found: Sequence[FoundDrift]) -> None:

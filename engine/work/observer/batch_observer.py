@@ -25,7 +25,12 @@ from engine.loop_guard import Guard
 from engine.plan.convergence import PolicyRules
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.observer import observation_credentials, observation_schedule, observations
+from engine.store.observer import (
+    observation_credentials,
+    observation_schedule,
+    observations,
+    waiting_repairs,
+)
 from engine.store.observer.observation_schedule import ClaimedStack
 from engine.store.observer.observations import ObservedResource, RecordedResource, ResourcePage
 from engine.store.projects import usage
@@ -384,6 +389,8 @@ class BatchObserver:
                 one.finish(held[one.stack.stack_id]) for one in left if not one.deferred
             ]:
                 await observation_schedule.finish(conn, finished)
+            if found := [one.found_drift for one in left if one.found_drift]:
+                await waiting_repairs.keep(conn, found, again=False)
             if deferred := [one.finish_deferred() for one in left if one.deferred]:
                 await observation_schedule.defer(conn, deferred)
             if stacks and (observed.observed or any(observed.requests.values())):

@@ -5,12 +5,9 @@ from uuid import UUID
 
 from engine.loop_guard import Guard
 from engine.plan.convergence import ConvergencePolicy
-from engine.store.database import Database
-from engine.store.observer import drift_rows
 from engine.store.observer.observation_schedule import ClaimedStack
-from engine.store.stacks.stack_locks import lock_stacks
-from engine.words import OnDrift
 from engine.work.observer.drift_hooks import DriftHooks
+from engine.work.observer.drift_reports import DriftReports
 from engine.work.observer.hook_watch import HookWatch
 from engine.work.observer.repair_reactions import RepairReactions
 from engine.work.observer.stack_observation import StackObservation
@@ -21,13 +18,13 @@ class DriftReactions:
 
     def __init__(
         self,
-        database: Database,
+        reports: DriftReports,
         drift_hooks: DriftHooks,
         hook_watch: HookWatch,
         guard: Guard,
         repairs: RepairReactions,
     ) -> None:
-        self._database = database
+        self._reports = reports
         self._drift_hooks = drift_hooks
         self._hook_watch = hook_watch
         self._guard = guard
@@ -38,29 +35,13 @@ class DriftReactions:
         held until the end."""
         if not ended:
             return
-        await self._report_drift(ended)
+        await self._reports.report({one.stack.stack_id: one.policy for one in ended})
         renewal = self._hook_watch.renew([one.stack.stack_id for one in ended])
         await self._guard.attempt(renewal)
         policies = {one.stack.stack_id: one.policy for one in ended if not one.deferred}
         if policies:
             await self.hold([one.stack for one in ended if not one.deferred], policies)
         await self._repairs.react(ended)
-
-    async def _report_drift(self, ended: Sequence[StackObservation]) -> None:
-        policies = {
-            one.stack.stack_id: one.policy
-            for one in ended
-            if one.policy is not None and one.policy.on_drift is not OnDrift.IGNORE
-        }
-        if not policies:
-            return
-        async with self._database.connection() as conn:
-            tolerated = {stack_id: policy.tolerate for stack_id, policy in policies.items()}
-            unreported = await drift_rows.read_unreported(conn, tolerated)
-        for stack_id in unreported:
-            await self._guard.attempt(
-                self._report(stack_id, policies[stack_id]), stack_id=str(stack_id)
-            )
 
     async def hold(
         self,
@@ -73,8 +54,3 @@ class DriftReactions:
             if one.stack_id in due:
                 update = self._drift_hooks.update(one, policies[one.stack_id])
                 await self._guard.attempt(update, stack_id=str(one.stack_id))
-
-    async def _report(self, stack_id: UUID, policy: ConvergencePolicy) -> None:
-        async with self._database.transaction("report") as conn:
-            await lock_stacks(conn, [stack_id])
-            await drift_rows.report(conn, stack_id, policy.tolerate)

@@ -27,6 +27,7 @@ from engine.work.observer.batch_observer import PAGE, RETRY, BatchObserver, With
 from engine.work.observer.claim_renewal import ClaimRenewal
 from engine.work.observer.drift_hooks import DriftHooks
 from engine.work.observer.drift_reactions import DriftReactions
+from engine.work.observer.drift_reports import DriftReports
 from engine.work.observer.hook_watch import EVERY as WATCH_EVERY
 from engine.work.observer.hook_watch import HookWatch
 from engine.work.observer.list_reader import ListReader
@@ -108,9 +109,10 @@ class Observer:
         calls = ProviderCalls(
             registry, admission, guard=self._guard, new_id=new_id, timeout=page_timeout
         )
-        self.repairs = RepairReactions(database, self._guard, repair, approved, supervisor)
+        reports = DriftReports(database, self._guard)
+        self.repairs = RepairReactions(database, self._guard, reports, repair, approved, supervisor)
         reactions = DriftReactions(
-            database, DriftHooks(database, new_id), self.hook_watch, self._guard, self.repairs
+            reports, DriftHooks(database, new_id), self.hook_watch, self._guard, self.repairs
         )
         self._batches = BatchObserver(
             database,

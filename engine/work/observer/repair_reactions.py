@@ -6,6 +6,7 @@ the change has ended.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from engine.store.stacks.stack_locks import lock_stacks
 from engine.words import Json, OnDrift
 from engine.work.claim_loop import POLL
 from engine.work.observer.drift_hooks import holds
+from engine.work.observer.drift_reports import DriftReports
 from engine.work.observer.stack_observation import StackObservation
 
 #: `Repairs.start`. Returns whether a change is under way, so that no repair can start before its
@@ -52,12 +54,14 @@ class RepairReactions:
         self,
         database: Database,
         guard: Guard,
+        reports: DriftReports,
         repair: RepairStart | None,
         approved: ApprovedRepairStart | None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._database = database
         self._guard = guard
+        self._reports = reports
         self._repair = repair
         self._approved = approved
         pause = POLL.total_seconds()
@@ -85,81 +89,94 @@ class RepairReactions:
         return len(due)
 
     async def react(self, ended: Sequence[StackObservation]) -> None:
-        """Repair the drift that these observations have found. What was known before may have ended
-        since. Also one that finds nothing can be the last of its tree, for which repairs wait."""
+        """Repair the drift that these observations have found and recorded as waiting. What was
+        known before may have ended since. Also one that finds nothing can be the last of its tree,
+        for which repairs wait. What can or must not be repaired now waits no more, except what
+        waits for the rest of its tree or for the end of a change, or an attempt that failed."""
         of_roots = [one for one in ended if one.stack.root_id]
+        kept = set[UUID]()
         if held := [one for one in of_roots if one.differing and holds(one.policy)]:
-            await self._start_approved(held)
+            kept |= await self._start_approved(held)
         if repaired := [one for one in of_roots if _repairs(one.policy)]:
-            await self._start_repairs(repaired)
+            kept |= await self._start_repairs(repaired)
+        found = _found_drift(of_roots)
+        await self._drop(_select(found, {key for one in found for key in one.resources} - kept))
 
-    async def _start_approved(self, held: Sequence[StackObservation]) -> None:
+    async def _start_approved(self, held: Sequence[StackObservation]) -> set[UUID]:
+        """Returns the resources of these attempts."""
+        kept = set[UUID]()
         if self._approved is None:
-            return
+            return kept
         found, roots = _found_drift(held), _roots(held)
         async with self._database.connection() as conn:
             approved = await read_approved_repairs(conn, [*roots], [*REPAIRED_AS], found)
         for root_id, one in approved.items():
             if one.names:
                 start = self._approved(held[0].stack.project, root_id, one)
-                started = self._start(root_id, start, _select(found, one.resources))
+                started = self._start(start, _select(found, one.resources))
                 await self._guard.attempt(started, stack_id=str(root_id))
+                kept.update(one.resources)
             if one.external:
                 recorded = self._record_external(root_id, one.external)
                 await self._guard.attempt(recorded, stack_id=str(root_id))
+        return kept
 
-    async def _start_repairs(self, repaired: Sequence[StackObservation]) -> None:
+    async def _start_repairs(self, repaired: Sequence[StackObservation]) -> set[UUID]:
         """Those of policies whose window is open now. They wait for the other stacks of the tree,
-        so that one repair is started for all."""
+        so that one repair is started for all. Returns the resources that wait, and those of
+        attempts."""
+        kept = set[UUID]()
         if self._repair is None:
-            return
+            return kept
         policies = _roots(repaired)
         sections = {one.stack.root_id: one.stack.section for one in repaired}
         tolerated = {root_id: policy.tolerate for root_id, policy in policies.items()}
         found = _found_drift([one for one in repaired if one.differing])
         reported = all(one.stack.resources is not None and not one.stack.rest for one in repaired)
         async with self._database.connection() as conn:
-            together = [*found, *await waiting_repairs.read(conn, policies, NEWEST)]
-            if not together:
-                return
+            before = [*found, *await waiting_repairs.read(conn, policies, NEWEST)]
+            if not before:
+                return kept
+            roots = {one.root_id for one in before}
+            # What waits is read again after this: an observation that has ended in between has
+            # recorded what it has found.
+            observed = await waiting_repairs.read_observed(
+                conn, roots, reported=reported, soon=SOON
+            )
+            others = await waiting_repairs.read(conn, roots, NEWEST)
+        await self._reports.report({one.stack_id: policies[one.root_id] for one in others})
+        together = [*found, *others]
+        async with self._database.connection() as conn:
             repairable = await drift_rows.read_repairable(conn, tolerated, [*REPAIRED_AS], together)
-            open_now = [
-                one for one in repairable
-                if policies[one.root_id].repairs_in(one.now) == timedelta(0)
-            ]  # fmt: skip
-            observed = set[UUID]()
-            if open_now:
-                roots = [one.root_id for one in open_now]
-                observed = await waiting_repairs.read_observed(
-                    conn, roots, reported=reported, soon=SOON
-                )
-        for one in open_now:
+        for one in repairable:
             root_id = one.root_id
+            if policies[root_id].repairs_in(one.now) != timedelta(0):
+                continue
             if one.names and root_id in observed:
-                kept = self._keep(root_id, _select(found, one.resources), again=False)
-                await self._guard.attempt(kept, stack_id=str(root_id))
+                kept.update(one.resources)
             elif one.names:
                 project = repaired[0].stack.project
                 start = self._repair(project, one, policies[root_id], sections[root_id])
-                started = self._start(root_id, start, _select(together, one.resources))
+                started = self._start(start, _select(together, one.resources))
                 await self._guard.attempt(started, stack_id=str(root_id))
+                kept.update(one.resources)
             if one.external:
                 recorded = self._record_external(root_id, one.external)
                 await self._guard.attempt(recorded, stack_id=str(root_id))
+        return kept
 
-    async def _start(
-        self, root_id: UUID, start: Awaitable[bool], found: Sequence[FoundDrift]
-    ) -> None:
+    async def _start(self, start: Awaitable[bool], found: Sequence[FoundDrift]) -> None:
         """Start a repair; what it repairs waits no more, unless a change is under way."""
         if await start:
-            await self._keep(root_id, found, again=True)
-            return
-        async with self._database.connection() as conn:
-            await waiting_repairs.drop(conn, found)
+            async with self._database.connection() as conn:
+                await waiting_repairs.keep(conn, found, again=True)
+        else:
+            await self._drop(found)
 
-    async def _keep(self, root_id: UUID, found: Sequence[FoundDrift], *, again: bool) -> None:
-        async with self._database.connection() as conn:
-            await waiting_repairs.keep(conn, root_id, found, again=again)
+    async def _drop(self, found: Sequence[FoundDrift]) -> None:
+        if found:
+            async with self._database.connection() as conn:
+                await waiting_repairs.drop(conn, found)
 
     async def _record_external(self, root_id: UUID, resources: Sequence[UUID]) -> None:
         async with self._database.transaction("unrepaired") as conn:
@@ -178,17 +195,13 @@ def _roots(observed: Sequence[StackObservation]) -> Mapping[UUID, ConvergencePol
 
 
 def _found_drift(observed: Sequence[StackObservation]) -> list[FoundDrift]:
-    return [
-        FoundDrift(one.stack.stack_id, sorted(one.differing), one.stack.claimed_at)
-        for one in observed
-    ]
+    return [one.found_drift for one in observed if one.found_drift]
 
 
 def _select(found: Sequence[FoundDrift], resources: Collection[UUID]) -> list[FoundDrift]:
     """The drift of these resources."""
     chosen = {*resources}
     selected = [
-        FoundDrift(one.stack_id, [key for key in one.resources if key in chosen], one.at)
-        for one in found
+        replace(one, resources=[key for key in one.resources if key in chosen]) for one in found
     ]
     return [one for one in selected if one.resources]

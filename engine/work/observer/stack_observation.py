@@ -8,6 +8,7 @@ from engine.plan.convergence import ConvergencePolicy, ignores
 from engine.plan.drift import REPAIRED_AS
 from engine.plan.observation_risk import Risk, next_interval
 from engine.store.observer import observation_schedule
+from engine.store.observer.found_drift import FoundDrift
 from engine.store.observer.observation_schedule import (
     ClaimedStack,
     DeferredObservation,
@@ -15,7 +16,7 @@ from engine.store.observer.observation_schedule import (
 )
 from engine.store.stacks.stack_locks import split_path
 from engine.types.observation import Observation
-from engine.words import FoundBy, ObservedState
+from engine.words import FoundBy, ObservedState, OnDrift
 
 #: After a repair window has opened, its stacks are observed within a fifth of this time.
 WINDOW_DELAY = timedelta(minutes=5)
@@ -81,6 +82,19 @@ class StackObservation:
             self.differing.add(resource_id)
         else:
             self.differing.discard(resource_id)
+
+    @property
+    def found_drift(self) -> FoundDrift | None:
+        """The drift that this observation has found, which is reported, held by a hook or repaired;
+        None: nothing follows."""
+        root_id, policy = self.stack.root_id, self.policy
+        if not self.differing or root_id is None or policy is None:
+            return None
+        if policy.on_drift is OnDrift.IGNORE:
+            return None
+        return FoundDrift(
+            root_id, self.stack.stack_id, sorted(self.differing), self.stack.claimed_at
+        )
 
     def finish(self, now: datetime) -> FinishedObservation:
         """now: the database's time."""

@@ -1,8 +1,10 @@
 """Repairs act on what an observation has found now, and not on drift that was known before: it may
 have ended since."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -20,6 +22,7 @@ from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
 from engine.work.observer.observer import Observer
+from engine.work.observer.stack_observation import StackObservation
 from tests.integration.engine.test_drift_hooks import (
     HOLD,
     changed,
@@ -141,6 +144,17 @@ async def leave_claimed(run: Program, name: str) -> None:
         "update observation_schedule q set claimed_at = now(), claim = claim + 1,"
         "       next_at = now() + interval '1h'"
         "  from resource r where q.project = $1 and r.stack_id = q.stack_id and r.name = $2",
+        run.project, name,
+    )  # fmt: skip
+
+
+async def leave_due(run: Program, name: str) -> None:
+    """Only the stack of a resource is due."""
+    await run.database.pool.execute(
+        "update observation_schedule q"
+        "   set next_at = now() + case when r.name is null then '1h' else '-1s' end::interval"
+        "  from stack s left join resource r on r.stack_id = s.id and r.name = $2"
+        " where q.project = $1 and s.id = q.stack_id",
         run.project, name,
     )  # fmt: skip
 
@@ -556,6 +570,122 @@ async def test_found_drift_that_has_waited_too_long_is_observed_again(
     assert world.operations("a1") == REPLACED
 
 
+async def end_without_reactions(observer: Observer) -> None:
+    """Observe what is due in a process that ends when it has written what it has found."""
+    batches = observer._batches
+
+    async def end(ended: Sequence[StackObservation]) -> None:
+        raise asyncio.CancelledError
+
+    batches._reactions.react = end  # type: ignore[method-assign]
+    with suppress(asyncio.CancelledError):
+        await observer.observe_due()
+
+
+async def age_waiting(run: Program) -> None:
+    """As if what waits had begun to wait six minutes ago."""
+    await run.database.pool.execute(
+        "update observation_schedule set repair_waits_at = now() - interval '6 min',"
+        "       repair_found_at = now() - interval '6 min'"
+        " where project = $1 and repair_root is not null",
+        run.project,
+    )
+
+
+@pytest.mark.parametrize("by", ["policy", "answer"])
+async def test_what_a_process_has_found_before_it_ended_is_repaired(
+    run: Program, world: World, by: str
+) -> None:
+    """After minutes, not after the interval of the stack."""
+    await created(run, {"a": thing()}, REPAIR if by == "policy" else REPAIR | {"on_drift": "hold"})
+    world.observed["a"] = changed(7)
+    if by == "answer":
+        await observe(run)
+        await answer(run, "a")
+        assert await waiting(run) == 0
+    else:
+        await make_due(run)
+    await end_without_reactions(observer_of(run))
+    assert await waiting(run) == 1
+    watch = observer_of(run).repairs
+    assert await watch.make_due() == 0
+    await age_waiting(run)
+    assert await watch.make_due() == 1 and await waiting(run) == 0
+    await observer_of(run).observe_due()
+    await until_repaired(run, 1)
+    assert world.operations("a") == REPLACED and await waiting(run) == 0
+
+
+@pytest.mark.parametrize("on_drift", ["notify", "hold"])
+async def test_what_a_process_has_found_before_it_ended_is_reported(
+    run: Program, world: World, on_drift: str
+) -> None:
+    await created(run, {"a": thing()}, REPAIR | {"on_drift": on_drift})
+    await observe(run)
+    world.observed["a"] = changed(7)
+    await make_due(run)
+    await end_without_reactions(observer_of(run))
+    assert await waiting(run) == 1 and await reports(run) == []
+    await age_waiting(run)
+    assert await observer_of(run).repairs.make_due() == 1
+    await observer_of(run).observe_due()
+    assert await reports(run) == [("detected", "a", "changed")]
+    assert len(await hooks(run)) == (1 if on_drift == "hold" else 0)
+    assert await waiting(run) == 0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"on_drift": "notify"}, {"on_drift": "hold"}, {"window": CLOSED}, {"tolerate": "1h"},
+     {"repairs_per_day": 1}],
+    ids=["notify", "hold", "window", "tolerate", "limit"],
+)  # fmt: skip
+async def test_drift_that_is_not_repaired_does_not_wait(
+    run: Program, world: World, policy: Json
+) -> None:
+    """It is not observed again before the interval of its stack."""
+    await created(run, {"a": thing()}, REPAIR | policy)
+    await observe(run)
+    for value in (7, 8):
+        world.observed["a"] = changed(value)
+        await make_due(run)
+        await observer_of(run).observe_due()
+        assert (await run.until_ended("s")).endswith("_COMPLETE")
+    assert await waiting(run) == 0
+
+
+async def test_batches_that_end_at_the_same_time_are_one_repair(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one ends while the first one looks for stacks that are being observed."""
+    await created(run, TWO, REPAIR, files=FILES)
+    await observe(run)
+    world.observed = {"a1": changed(7), "b1": changed(8)}
+    await make_due(run)
+    first, second = observer_of(run), observer_of(run)
+    read = waiting_repairs.read
+    others: list[Awaitable[None]] = []
+
+    async def read_and_end(*args: Any) -> list[FoundDrift]:
+        found = await read(*args)
+        while others:
+            await others.pop()
+        return found
+
+    await leave_due(run, "a1")
+    monkeypatch.setattr(waiting_repairs, "read", read_and_end)
+
+    async def end_the_other() -> None:
+        await leave_due(run, "b1")
+        await end_without_reactions(second)
+
+    others.append(end_the_other())
+    await first.observe_due()
+    await until_repaired(run, 1)
+    assert operations(run, world, "a1", "b1") == {"a1": REPLACED, "b1": REPLACED}
+    assert await waiting(run) == 0
+
+
 @pytest.mark.parametrize("by", ["policy", "answer"])
 async def test_drift_found_during_a_repair_is_observed_again_and_repaired_after_it(
     run: Program, world: World, by: str
@@ -621,13 +751,13 @@ async def test_a_resource_that_must_be_observed_again_is_not_repaired_with_other
     now = datetime.now(UTC)
     hour = timedelta(hours=1)
     async with run.database.connection() as conn:
-        found = [FoundDrift(stack_id, [first, second], now)]
+        found = [FoundDrift(stack_id, stack_id, [first, second], now)]
         for again in (False, True):
-            await waiting_repairs.keep(conn, stack_id, found, again=again)
+            await waiting_repairs.keep(conn, found, again=again)
             kept = await waiting_repairs.read(conn, [stack_id], hour)
             assert len(kept) == (0 if again else 1)
-        await waiting_repairs.keep(conn, stack_id, found, again=False)
+        await waiting_repairs.keep(conn, found, again=False)
         assert await waiting_repairs.read(conn, [stack_id], hour) == []
-        await waiting_repairs.drop(conn, [FoundDrift(stack_id, [first], now)])
+        await waiting_repairs.drop(conn, [FoundDrift(stack_id, stack_id, [first], now)])
         assert await waiting_repairs.take_due(conn, hour, 10) == [(stack_id, [second])]
         assert await waiting_repairs.take_due(conn, hour, 10) == []
