@@ -361,8 +361,8 @@ SETTINGS_SECTIONS = (
     }, left_out=("systemctl",), names={ETC: ""}),
     Section(PRODUCTION, "Install", before={
         # From a clone of the repository.
-        "cp deploy/systemd": [f"ln -s {ROOT}/deploy .; mkdir units"],
-        "install -m 0600": [f"ln -s {ROOT}/config.example.toml ."],
+        "cp deploy/systemd": ['ln -s "$REPOSITORY/deploy" .; mkdir units'],
+        "install -m 0600": ['ln -s "$REPOSITORY/config.example.toml" .'],
     }, left_out=("getent", "python3 -m venv", "/opt/headgate"), names={
         **ACCOUNT, "/etc/systemd/system/": "units/",
     }),
@@ -443,6 +443,8 @@ class Terminals:
         # As if it were installed where `pip install` installs.
         self._plugins = folder / "plugins"
         more = {
+            # Not written into commands, where parts of the path could be placeholders.
+            "REPOSITORY": str(ROOT),
             "HEADGATE_SERVER__LISTEN": f"127.0.0.1:{port}",
             "PYTHONPATH": str(self._plugins),
             "PATH": f"{self._reader.environment['PATH']}:{find_binaries(None)}:/usr/sbin",
