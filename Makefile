@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-ansible test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-bench test-ansible test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -106,6 +106,9 @@ test-failover: $(READY) failover-programs ## run the tests with Patroni: the dat
 FROM ?=
 test-upgrade: $(READY) programs ## FROM=v1.2.0: replace the processes of the previous release under load
 	HEADGATE_PREVIOUS=$(FROM) $(PYTHON) -m pytest $(or $(ARGS),-s tests/upgrade)
+
+test-bench: $(READY) ## run the benchmarks at a small size
+	$(PYTHON) -m pytest $(or $(ARGS),tests/measurement)
 
 test-ansible: $(READY) $(ANSIBLE) ## run the playbooks of the docs with Ansible
 	$(PYTHON) -m pytest $(or $(ARGS),tests/ansible)

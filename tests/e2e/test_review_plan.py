@@ -106,13 +106,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Runs the steps of the action as GitHub does: in Bash, with the expressions replaced."""
+    """Runs the steps of the action as GitHub does: in Bash, with the expressions replaced. runner:
+    the temporary folder of the runner."""
 
     job: Job
     checkout: Path
+    runner: Path
 
     async def run(self, event: str, inputs: dict[str, str]) -> Any:
-        """Return the result of the last step that ran."""
+        """Return the result of the last step that ran. The first run of all installs the command
+        line, as that step depends on nothing else."""
         action = yaml.safe_load((self.checkout / "deploy" / "ci" / "action.yml").read_text())
         values = {"github.token": self.job.variables["GITHUB_TOKEN"]}
         for name, described in action["inputs"].items():
@@ -124,8 +127,11 @@ class Action:
             variables = {key: self._replaced(one, values) for key, one in step["env"].items()}
             return await asyncio.to_thread(self._step, step["run"], {**variables, "E": event})
 
-        installed = await run(install)
-        return installed if installed.returncode else await run(review)
+        if not self.runner.exists():
+            installed = await run(install)
+            if installed.returncode:
+                return installed
+        return await run(review)
 
     def _step(self, script: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -133,7 +139,7 @@ class Action:
             # Dependencies are not downloaded: those of the tests are used.
             "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0",
             "PYTHONPATH": sysconfig.get_path("purelib"),
-            "RUNNER_TEMP": str(self.job.folder / "runner"),
+            "RUNNER_TEMP": str(self.runner),
             "GITHUB_ACTION_PATH": str(self.checkout / "deploy" / "ci"),
             "GITHUB_EVENT_NAME": variables.pop("E"),
             "GITHUB_SHA": "merged",
@@ -150,13 +156,17 @@ class Action:
         return re.sub(r"\$\{\{ *([\w.-]+) *\}\}", lambda found: values[found[1]], text)
 
 
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    wheels.stage_server(folder)
+    shutil.copytree(CI, folder / "deploy" / "ci")
+    return folder
+
+
 @pytest.fixture
-def action(job: Job, tmp_path: Path) -> Action:
-    checkout = tmp_path / "checkout"
-    checkout.mkdir()
-    wheels.stage_server(checkout)
-    shutil.copytree(CI, checkout / "deploy" / "ci")
-    return Action(job, checkout)
+def action(job: Job, checkout: Path) -> Action:
+    return Action(job, checkout, checkout.parent / "runner")
 
 
 def template(folder: Path, value: str) -> str:

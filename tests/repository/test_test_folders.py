@@ -5,7 +5,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 #: Folders with targets of their own in the Makefile.
-SEPARATE = {"tests/ansible", "tests/failover", "tests/openstack", "tests/upgrade"}
+SEPARATE = {
+    "tests/ansible",
+    "tests/failover",
+    "tests/measurement",
+    "tests/openstack",
+    "tests/upgrade",
+}
 
 
 def test_every_folder_of_tests_is_collected() -> None:
