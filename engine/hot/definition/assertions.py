@@ -113,7 +113,8 @@ class AssertionReader:
             return None
         message = self._message(item.get("message"), f"{place}.message")
         holds: bool | FunctionCall = True
-        if applies := self._condition(item.get("when", True), f"{place}.when"):
+        applies = "when" not in item or self._condition(item["when"], f"{place}.when")
+        if applies:
             holds = self._condition(item["assert"], f"{place}.assert")
         if self.kind == "rule" and self.evaluator.reads:
             self._refuse_resources(place)
@@ -153,9 +154,7 @@ class AssertionReader:
     def _condition(self, snippet: Json, place: str) -> bool | FunctionCall:
         """Return whether a condition holds, or its call if that is not known yet. Faults count as
         true."""
-        if isinstance(snippet, bool):
-            return snippet
-        if isinstance(snippet, str) and "${" not in snippet:
+        if isinstance(snippet, bool) or (isinstance(snippet, str) and "${" not in snippet):
             return self._decide_condition(snippet, place)
         if isinstance(snippet, dict) and len(snippet) == 1:
             ((name, args),) = snippet.items()
@@ -169,7 +168,7 @@ class AssertionReader:
         self._findings.add(place, reason, remedy)
         return True
 
-    def _decide_condition(self, name: str, place: str) -> bool | FunctionCall:
+    def _decide_condition(self, name: str | bool, place: str) -> bool | FunctionCall:
         try:
             return self.evaluator.scope.decide(name, place)
         except UndecidedError:

@@ -5,6 +5,7 @@ cycles are refused.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from engine.errors import Findings, one_of, public
 from engine.hot.expressions.path_lookup import look_up_path
@@ -12,6 +13,7 @@ from engine.hot.functions.cfn import find_in_map
 from engine.hot.functions.cost_budget import CostBudget
 from engine.hot.functions.data import CONTAINS
 from engine.hot.functions.function import (
+    NO_EFFECT,
     QUOTE_NAMES,
     Function,
     FunctionError,
@@ -50,7 +52,9 @@ class Conditions:
     refuses_references: `${name}` in a text is a fault; otherwise, it is literal text.
     reported: the findings are complete; faults are raised. undecided: named conditions that depend
     on an unknown value. blocked: those that depend on one of `unreadable`. used_at: the resource
-    whose condition is evaluated.
+    whose condition is evaluated. read_as_boolean: named conditions such as `on`, with the first
+    place that has the boolean which YAML makes of this name. used: names that conditions were
+    used by.
     """
 
     named: Mapping[str, Json]
@@ -72,6 +76,8 @@ class Conditions:
     reported: bool = False
     used_at: str = ""
     refuses_references: bool = False
+    read_as_boolean: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
 
     def decide_all(self) -> None:
         """Evaluate all named conditions, and report faults."""
@@ -87,6 +93,11 @@ class Conditions:
             place = f"{self.version.dialect.conditions}.{name}"
             reason = f"The unused condition cannot be evaluated: {wrong}"
             self.findings.warn(place, reason, wrong.remedy or "Remove it.", "UnusedCondition")
+        for name, used_at in self.read_as_boolean.items():
+            if name not in self.used:
+                value = "true" if BOOLEAN_NAMES[name.lower()] else "false"
+                reason = f'This is the boolean {value}, and not the condition "{name}".'
+                self.findings.warn(used_at, reason, QUOTE_NAMES, NO_EFFECT)
 
     def holds(self, condition: Json, place: str) -> bool | None:
         """Return whether a condition is true; None if it is not decided yet. Faults are added to
@@ -112,7 +123,16 @@ class Conditions:
         """Return whether a condition is true. Raises FunctionError, without secret values, and
         UndecidedError.
         """
+        if isinstance(condition, bool):
+            self._note_boolean(condition, place)
         return self._without_secrets(lambda: self._decide(condition))
+
+    def _note_boolean(self, value: bool, place: str) -> None:
+        """Record the named conditions that may be meant by a boolean."""
+        for name in self.named:
+            if BOOLEAN_NAMES.get(name.lower()) is value:
+                used_at = place or self.used_at or f"{self.version.dialect.conditions}.{name}"
+                self.read_as_boolean.setdefault(name, used_at)
 
     def _without_secrets(self, evaluate: Callable[[], bool]) -> bool:
         """Return the result; an error quotes no secret that was read."""
@@ -133,6 +153,7 @@ class Conditions:
         if isinstance(condition, bool):
             return condition
         if isinstance(condition, str):
+            self.used.add(condition)
             if condition not in self.named:
                 self._check_text(condition)
             return self._decide_named(condition)
@@ -387,6 +408,11 @@ def _make_form_error(inside: str, wrong: FunctionError) -> InvalidForm:
 
 
 CONDITION_REMEDY = "Write the name of a condition, true, false, or a function such as equals."
+#: What YAML 1.1 reads as a boolean: as a value, but not as a key of the template.
+BOOLEAN_NAMES: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("on", "yes", "true"), True),
+    **dict.fromkeys(("off", "no", "false"), False),
+}
 DEFINITION_REMEDY = "Write true, false, or a function of conditions such as equals."
 YAQL_KEYS = frozenset({"expression", "data"})
 

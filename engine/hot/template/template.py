@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import Finding, Findings, Invalid, nearest, one_of
+from engine.hot.functions.function import QUOTE_NAMES
 from engine.hot.language.dialect import DIALECTS, HOT, Dialect
 from engine.hot.language.versions import (
     EXTENDED_RESOURCE_KEYS,
@@ -599,7 +600,10 @@ def _depends_on(
     reason = wrong_kind(name, key, "list or string")
     if isinstance(value, list):
         reason = f"Resource {name} {key} must be a list of strings"
-    findings.add(f"{place}.{key}", reason, "Write a name or a list of names.")
+    items = value if isinstance(value, list) else [value]
+    is_name_read_as_boolean = any(isinstance(one, bool) for one in items)
+    remedy = QUOTE_NAMES if is_name_read_as_boolean else "Write a name or a list of names."
+    findings.add(f"{place}.{key}", reason, remedy)
     return ()
 
 

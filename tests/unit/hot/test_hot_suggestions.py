@@ -97,6 +97,8 @@ QUOTES = "Put the name in quotes"
         (_a({"get_param": False}) | NAMED, QUOTES),
         ({"resources": {"a": thing() | {"condition": {"get_param": True}}}}, QUOTES),
         (_a({"get_resource": True}), QUOTES),
+        ({"resources": {"a": thing() | {"depends_on": True}}}, QUOTES),
+        ({"resources": {"a": thing() | {"depends_on": ["b", False]}}}, QUOTES),
         (_a({"get_attr": [True, "output"]}), QUOTES),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from engine.errors import MAX_WARNINGS, Finding, Findings
 from engine.hot.definition.stack import evaluate_output
 from engine.hot.expressions.expression import decode, encode
-from engine.hot.functions.function import FunctionError
+from engine.hot.functions.function import QUOTE_NAMES, FunctionError
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import read_document
@@ -67,6 +67,61 @@ def test_an_unused_condition_may_name_an_undeclared_parameter() -> None:
     assert warnings(template) == [("UnusedCondition", "conditions.c")]
     template = {"conditions": {"c": {"not": 5}}, "resources": {"a": thing()}}
     assert warnings(template) == [("UnusedCondition", "conditions.c")]
+
+
+@pytest.mark.parametrize(("name", "value"), [("on", True), ("Yes", True), ("off", False)])
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [
+        ("resource", "resources.a.condition"),
+        ("not", "resources.a.condition"),
+        ("output", "outputs.o.condition"),
+        ("if", "resources.a.properties.value.if[0]"),
+        ("condition", "conditions.{}"),
+        ("assertion", "resources.a.preconditions[0].assert.or[0]"),
+    ],
+)
+def test_a_boolean_in_place_of_the_name_of_a_condition(
+    name: str, value: bool, part: str, place: str
+) -> None:
+    """YAML reads `condition: on` as a boolean, which Heat takes for the result."""
+
+    def template(used: Json) -> Json:
+        written: Json = {"conditions": {name: {"equals": [1, 1]}}, "resources": {"a": thing()}}
+        match part:
+            case "resource":
+                written["resources"]["a"]["condition"] = used
+            case "not":
+                written["resources"]["a"]["condition"] = {"not": used}
+            case "output":
+                written["outputs"] = {"o": {"value": 1, "condition": used}}
+            case "if":
+                written["resources"]["a"] = thing(value={"if": [used, "1", "2"]})
+            case "condition":
+                written["conditions"]["other"] = {"not": used}
+            case "assertion":
+                held = {"assert": {"or": [used, {"equals": [1, 1]}]}, "message": "m"}
+                written["resources"]["a"]["preconditions"] = [held]
+                written["heat_template_version"] = "2026-12-01"
+        return written
+
+    (warning,) = defined(template(value)).warnings
+    assert (warning.code, warning.place) == ("NoEffect", place.format(name))
+    text = f'This is the boolean {str(value).lower()}, and not the condition "{name}".'
+    assert (warning.reason, warning.remedy) == (text, QUOTE_NAMES)
+    assert warnings(template(name)) == []
+    assert warnings(template(not value)) == []
+
+
+def test_a_boolean_beside_the_quoted_name_of_a_condition_is_meant() -> None:
+    template = {
+        "conditions": {"on": {"equals": [1, 1]}},
+        "resources": {
+            "a": thing() | {"condition": True},
+            "b": thing() | {"condition": "on"},
+        },
+    }
+    assert warnings(template) == []
 
 
 @pytest.mark.parametrize("used", ["c", "d"])
