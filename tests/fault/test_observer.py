@@ -43,7 +43,11 @@ select pg_notify('headgate_observe', '')
 IN_AN_HOUR = "select min(next_at) > now() + interval '1h' from observation_schedule"
 WAITS = "select count(repair_root) from observation_schedule"
 #: As if what waits had begun to wait six minutes ago.
-AGE_WAITING = "update observation_schedule set repair_waits_at = repair_waits_at - interval '6 min'"
+AGE_WAITING = """
+update observation_schedule
+   set repair_waits_at = repair_waits_at - interval '6 min',
+       repair_found_at = repair_found_at - interval '6 min'
+"""
 
 
 @pytest.fixture

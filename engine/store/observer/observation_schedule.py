@@ -280,7 +280,8 @@ select min(q.next_at) - clock_timestamp() from turn t
 #: Also ends the observations of resources that are gone; their drift has ended, as a repair that
 #: replaces a resource ends it. Reported drift counts only if the stack still has a resource of that
 #: name. Without a report, the name is gone too: only the nodes of past traversals have it, and a
-#: search for it there would read whole graphs.
+#: search for it there would read whole graphs. If no repair waits any more, forgets since when one
+#: has waited (see `waiting_repairs`).
 FINISH = f"""
 with finished as (
     update observation_schedule q
@@ -308,6 +309,7 @@ with finished as (
                                      and r.name = b.reported ->> 'name'
                                      and r.replaced_by is null))
            ) then clock_timestamp() else q.drifted_at end,
+           repair_waits_at = case when q.repair_root is not null then q.repair_waits_at end,
            observable = coalesce(e.observable, q.observable),
            not_observable = coalesce(e.not_observable, q.not_observable)
       from unnest($1::uuid[], $2::integer[], $3::interval[], $4::integer[], $5::integer[],
@@ -344,6 +346,7 @@ update observation_schedule q
        resume_at = case when q.reported_at > q.claimed_at
                         then least(q.resume_at, clock_timestamp() + e.next_in * 1.2) end,
        deferred = case when not e.deferred then q.deferred end,
+       repair_waits_at = case when q.repair_root is not null then q.repair_waits_at end,
        claimed_at = null
   from unnest($1::uuid[], $2::integer[], $3::interval[], $4::boolean[])
        e (stack_id, claim, next_in, deferred)

@@ -16,18 +16,28 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.observer.found_drift import FoundDrift, split_found
 
-#: $1: root stacks. $2: how long ago the observation may have begun.
+#: $1: root stacks. $2: how long ago the observation may have begun. What was found before the last
+#: change of the root stack began is left out: its policy may be another one since.
 READ = """
-select repair_root as root_id, stack_id, repair_resources as resources, repair_found_at as at
-  from observation_schedule
- where repair_root = any ($1) and repair_found_at > statement_timestamp() - $2::interval
+select q.repair_root as root_id, q.stack_id, q.repair_resources as resources,
+       q.repair_found_at as at
+  from observation_schedule q
+ cross join lateral (select changed_at from stack where id = q.repair_root offset 0) s
+ where q.repair_root = any ($1) and q.repair_found_at > statement_timestamp() - $2::interval
+   and q.repair_found_at > s.changed_at
 """
 #: The root stacks of $1 with stacks in the tree that are being observed or due, also those that had
 #: no budget and have it within $3. $2: only due by reports or requests, and only those whose
 #: observation has not begun long ago: what was found by reports does not wait for slow services.
+#: Without the root stacks for which drift has waited for $4, which was observed again meanwhile:
+#: stacks of a tree can be due or observed at every moment.
 READ_OBSERVED = """
 select distinct t.root_id
-  from stacks_of_roots($1) t
+  from stacks_of_roots(array(
+       select r.id from unnest($1::uuid[]) r (id)
+        where not exists (select from observation_schedule
+                           where repair_root = r.id and repair_found_at is not null
+                             and repair_waits_at < statement_timestamp() - $4::interval))) t
  cross join lateral (
        select from observation_schedule
         where stack_id = t.id
@@ -62,15 +72,18 @@ update observation_schedule q
   from locked k join found f on f.stack_id = k.stack_id
  where q.stack_id = k.stack_id
 """
-#: $1, $2: stacks and IDs of resources.
+#: $1, $2, $3: stacks, IDs of resources, and the start of the observation that has found their
+#: drift. What a later observation has found stays.
 DROP = """
 with done as (
-    select d.stack_id, array_agg(d.resource_id) as ids
-      from unnest($1::uuid[], $2::uuid[]) d (stack_id, resource_id) group by d.stack_id
+    select d.stack_id, array_agg(d.resource_id) as ids, max(d.at) as at
+      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) d (stack_id, resource_id, at)
+     group by d.stack_id
 ), rest as materialized (
     select q.stack_id, array(select unnest(q.repair_resources) except select unnest(d.ids)) as ids
       from done d join observation_schedule q on q.stack_id = d.stack_id
      where q.stack_id = any ($1) and q.repair_root is not null
+       and (q.repair_found_at is null or q.repair_found_at <= d.at)
      order by q.stack_id for no key update of q
 )
 update observation_schedule q
@@ -81,7 +94,8 @@ update observation_schedule q
   from rest r where q.stack_id = r.stack_id
 """
 #: What must be observed again and can be repaired then, and what has waited for $1. It waits no
-#: more. $2: how many stacks.
+#: more. $2: how many stacks. What has waited for other stacks keeps the time since when: if the
+#: observation, which begins then, finds it again, it has waited since.
 TAKE_DUE = """
 with due as materialized (
     select q.stack_id, q.repair_resources as resources
@@ -95,14 +109,16 @@ with due as materialized (
               and state not in ('running', 'ending') offset 0) t
      where q.repair_root is not null
        and (q.repair_found_at is null
-            or q.repair_waits_at < statement_timestamp() - $1::interval)
+            or greatest(q.repair_waits_at, q.repair_found_at)
+               < statement_timestamp() - $1::interval)
        and not exists (select from converge_request
                         where stack_id = q.repair_root and state in ('running', 'observing'))
      order by q.repair_root limit $2
        for no key update of q skip locked
 )
 update observation_schedule q
-   set repair_root = null, repair_resources = null, repair_found_at = null, repair_waits_at = null
+   set repair_root = null, repair_resources = null, repair_found_at = null,
+       repair_waits_at = case when q.repair_found_at is not null then q.repair_waits_at end
   from due d where q.stack_id = d.stack_id
 returning d.stack_id, d.resources
 """
@@ -115,11 +131,17 @@ async def read(conn: Connection, root_ids: Collection[UUID], newest: timedelta) 
 
 
 async def read_observed(
-    conn: Connection, root_ids: Collection[UUID], *, reported: bool, soon: timedelta
+    conn: Connection,
+    root_ids: Collection[UUID],
+    *,
+    reported: bool,
+    soon: timedelta,
+    longest: timedelta,
 ) -> set[UUID]:
-    """The root stacks with stacks in the tree that are being observed or due. reported: by reports
-    or requests only, and not for long. soon: also those that get a budget within this time."""
-    rows = await conn.fetch(READ_OBSERVED, [*root_ids], reported, soon)
+    """The root stacks with stacks in the tree that are being observed or due, without those for
+    which drift has waited for the longest time. reported: by reports or requests only, and not for
+    long. soon: also those that get a budget within this time."""
+    rows = await conn.fetch(READ_OBSERVED, [*root_ids], reported, soon, longest)
     return {row["root_id"] for row in rows}
 
 
@@ -131,9 +153,8 @@ async def keep(conn: Connection, found: Sequence[FoundDrift], *, again: bool) ->
 
 
 async def drop(conn: Connection, found: Sequence[FoundDrift]) -> None:
-    """These resources wait no more."""
-    stacks, ids, _ = split_found(found)
-    await conn.execute(DROP, stacks, ids)
+    """These resources wait no more, unless a later observation has found their drift again."""
+    await conn.execute(DROP, *split_found(found))
 
 
 async def take_due(

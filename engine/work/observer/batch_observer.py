@@ -17,7 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from engine.hooks.drift_digests import DriftDigests
@@ -382,17 +382,7 @@ class BatchObserver:
                 for stack_id, resource_id in result.changed:
                     batch.stacks[stack_id].changed.add(resource_id)
             left = [one for one in ended if one.stack.stack_id in held]
-            again = [(one.stack.stack_id, one.observed_again) for one in left if one.observed_again]
-            if again:
-                await observation_schedule.report_resources(conn, again)
-            if finished := [
-                one.finish(held[one.stack.stack_id]) for one in left if not one.deferred
-            ]:
-                await observation_schedule.finish(conn, finished)
-            if found := [one.found_drift for one in left if one.found_drift]:
-                await waiting_repairs.keep(conn, found, again=False)
-            if deferred := [one.finish_deferred() for one in left if one.deferred]:
-                await observation_schedule.defer(conn, deferred)
+            await self._end(conn, left, held)
             if stacks and (observed.observed or any(observed.requests.values())):
                 await usage.add_observed(
                     conn, batch.project, self._slot, observations=observed.observed,
@@ -404,6 +394,22 @@ class BatchObserver:
         for stack_id in [one for one in batch.stacks if one in over or one not in held]:
             batch.remove(stack_id)
         await self._reactions.react(left)
+
+    async def _end(
+        self, conn: Connection, ended: Sequence[StackObservation], times: Mapping[UUID, datetime]
+    ) -> None:
+        """End observations, and record what they have found. times: of the database, by stack."""
+        again = [(one.stack.stack_id, one.observed_again) for one in ended if one.observed_again]
+        if again:
+            await observation_schedule.report_resources(conn, again)
+        for one in ended:
+            one.ended_at = times[one.stack.stack_id]
+        if found := [one.found_drift for one in ended if one.found_drift]:
+            await waiting_repairs.keep(conn, found, again=False)
+        if finished := [one.finish(times[one.stack.stack_id]) for one in ended if not one.deferred]:
+            await observation_schedule.finish(conn, finished)
+        if deferred := [one.finish_deferred() for one in ended if one.deferred]:
+            await observation_schedule.defer(conn, deferred)
 
     async def _observe_lists(self, batch: ObservedBatch) -> None:
         """Observe the resources that were left. A list with those of one page is read by a call of

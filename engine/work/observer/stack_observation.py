@@ -32,7 +32,8 @@ class StackObservation:
     budget of requests leaves out; budget: until there is more; shortage: why. polled: a provider
     was asked. nested: observable resources that own nested stacks, for which none is. changed:
     resources that have changed since they were read, so that nothing is known. differing: those
-    that this observation has found in a state that repairs change.
+    that this observation has found in a state that repairs change. ended_at: by the time of the
+    database; None: it has not ended.
     """
 
     stack: ClaimedStack
@@ -49,6 +50,7 @@ class StackObservation:
     polled: bool = False
     changed: set[UUID] = field(default_factory=set)
     differing: set[UUID] = field(default_factory=set)
+    ended_at: datetime | None = None
 
     @property
     def is_due(self) -> bool:
@@ -63,6 +65,17 @@ class StackObservation:
         stack = self.stack
         scheduled = self.policy and self.policy.every and stack.resources is None
         return bool(stack.stack_id == stack.root_id and not stack.requested and scheduled)
+
+    @property
+    def is_of_reports(self) -> bool:
+        """Whether it is only of resources that were reported, also if a budget has left them out
+        before."""
+        return self.stack.resources is not None and not self.stack.rest
+
+    @property
+    def duration(self) -> timedelta:
+        """How long it has taken, after its end."""
+        return (self.ended_at or self.stack.claimed_at) - self.stack.claimed_at
 
     @property
     def found_by(self) -> FoundBy:

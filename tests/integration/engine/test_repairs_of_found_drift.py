@@ -21,6 +21,7 @@ from engine.types.contract import Failed
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
 from engine.words import ObservedState
+from engine.work.observer import repair_reactions
 from engine.work.observer.observer import Observer
 from engine.work.observer.stack_observation import StackObservation
 from tests.integration.engine.test_drift_hooks import (
@@ -35,7 +36,7 @@ from tests.integration.engine.test_drift_hooks import (
 from tests.integration.engine.test_drift_reactions import reports
 from tests.support.changes import LONG_WAIT, put, thing
 from tests.support.paused_observers import paused_observer
-from tests.support.program import Json, Program
+from tests.support.program import Json, Program, eventually
 from tests.support.scripted_type import World
 
 #: Closed when tests run.
@@ -558,7 +559,7 @@ async def test_found_drift_that_has_waited_too_long_is_observed_again(
     )
     watch = observer_of(run).repairs
     assert await watch.make_due() == 0
-    await pool.execute("update observation_schedule set repair_waits_at = now() - interval '6 min'")
+    await age_waiting(run)
     world.observed.clear()
     assert await watch.make_due() == 1
     await observer_of(run).observe_due()
@@ -583,11 +584,11 @@ async def end_without_reactions(observer: Observer) -> None:
 
 
 async def age_waiting(run: Program) -> None:
-    """As if what waits had begun to wait six minutes ago."""
+    """As if what waits had begun to wait six minutes before."""
     await run.database.pool.execute(
-        "update observation_schedule set repair_waits_at = now() - interval '6 min',"
-        "       repair_found_at = now() - interval '6 min'"
-        " where project = $1 and repair_root is not null",
+        "update observation_schedule set repair_waits_at = repair_waits_at - interval '6 min',"
+        "       repair_found_at = repair_found_at - interval '6 min'"
+        " where project = $1 and repair_waits_at is not null",
         run.project,
     )
 
@@ -761,3 +762,186 @@ async def test_a_resource_that_must_be_observed_again_is_not_repaired_with_other
         await waiting_repairs.drop(conn, [FoundDrift(stack_id, stack_id, [first], now)])
         assert await waiting_repairs.take_due(conn, hour, 10) == [(stack_id, [second])]
         assert await waiting_repairs.take_due(conn, hour, 10) == []
+
+
+async def test_what_a_later_observation_has_found_waits_although_an_earlier_one_ends_its_wait(
+    run: Program,
+) -> None:
+    """Another process reacts slowly to what it has found before."""
+    await created(run, {"a": thing()}, REPAIR)
+    stack_id = UUID(str((await run.stack("s"))["id"]))
+    resource = await run.database.pool.fetchval(
+        "select id from resource where stack_id = $1", stack_id
+    )
+    now = datetime.now(UTC)
+    earlier, later = (
+        FoundDrift(stack_id, stack_id, [resource], now + timedelta(seconds=one)) for one in (1, 2)
+    )
+    async with run.database.connection() as conn:
+        for one in (earlier, later):
+            await waiting_repairs.keep(conn, [one], again=False)
+        await waiting_repairs.drop(conn, [earlier])
+        assert await waiting_repairs.read(conn, [stack_id], timedelta(hours=1)) == [later]
+        await waiting_repairs.drop(conn, [later])
+        assert await waiting_repairs.read(conn, [stack_id], timedelta(hours=1)) == []
+
+
+async def observe_slowly(run: Program, monkeypatch: pytest.MonkeyPatch, then: World) -> None:
+    """Observe what is due resource by resource. After the first ones were observed, nothing differs
+    any more, and the others take longer than what was found may be old."""
+    monkeypatch.setattr(repair_reactions, "NEWEST", timedelta(milliseconds=100))
+    registry, policies = paused_observer(run)
+    repairs = run.engine.repairs
+    observer = Observer(
+        run.database, registry, policies, repair=repairs.start, approved=repairs.start_approved,
+        page=1,
+    )  # fmt: skip
+    begin = await run.database.pool.fetchval("select clock_timestamp()")
+
+    async def is_old() -> bool:
+        now: datetime = await run.database.pool.fetchval("select clock_timestamp()")
+        return bool(now - begin > timedelta(milliseconds=300))
+
+    async def repaired_by_hand() -> None:
+        then.observed.clear()
+        await eventually(is_old)
+
+    await before_write(observer, repaired_by_hand).observe_due()
+
+
+@pytest.mark.parametrize("by", ["policy", "answer"])
+async def test_what_a_long_observation_has_found_first_is_observed_again(
+    run: Program, world: World, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """It has been repaired by hand since. Drift that is still there is repaired after that."""
+    resources = {"a": thing(), "b": thing()}
+    await created(run, resources, REPAIR if by == "policy" else REPAIR | {"on_drift": "hold"})
+    await observe(run)
+    for is_there in (False, True):
+        world.observed = {"a": changed(7), "b": changed(7)}
+        if by == "answer":
+            await observe(run)
+            await answer(run, "a", "b")
+            # Nothing but the answers makes it due.
+        else:
+            await make_due(run)
+        await observe_slowly(run, monkeypatch, world)
+        await until_repaired(run, 0)
+        assert await waiting(run) == 1
+        if is_there:
+            world.observed = {"a": changed(7), "b": changed(7)}
+        assert await observer_of(run).repairs.make_due() == 1
+        await observer_of(run).observe_due()
+        await until_repaired(run, 1 if is_there else 0)
+        assert await waiting(run) == 0
+
+
+async def observe_the_other(run: Program) -> None:
+    """The observation of another stack begins again."""
+    await run.database.pool.execute(
+        "update observation_schedule set claimed_at = now() where claimed_at is not null"
+    )
+
+
+async def test_found_drift_waits_not_for_ever_for_a_tree_that_is_always_observed(
+    run: Program, world: World
+) -> None:
+    """One of its stacks is due or observed at every moment, for example because its changes are
+    reported."""
+    await created(run, TWO, REPAIR, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await make_due(run)
+    await leave_claimed(run, "b1")
+    await observer_of(run).observe_due()
+    for _ in range(3):
+        await until_repaired(run, 0)
+        assert await waiting(run) == 1
+        await age_waiting(run)
+        await observe_the_other(run)
+        assert await observer_of(run).repairs.make_due() == 1
+        await observer_of(run).observe_due()
+    await until_repaired(run, 1)
+    assert world.operations("a1") == REPLACED and await waiting(run) == 0
+    # Then the next one waits anew.
+    world.observed["a1"] = changed(8)
+    await observe_the_other(run)
+    await report_nested(run, "a1")
+    await until_repaired(run, 1)
+    assert await waiting(run) == 1
+
+
+async def test_a_wait_begins_anew_if_nothing_differs_in_between(run: Program, world: World) -> None:
+    await created(run, TWO, REPAIR, files=FILES)
+    await observe(run)
+    await leave_claimed(run, "b1")
+    for _ in range(3):
+        world.observed["a1"] = changed(7)
+        await report_nested(run, "a1")
+        await age_waiting(run)
+        world.observed.clear()
+        assert await observer_of(run).repairs.make_due() == 1
+        await observe_the_other(run)
+        await observer_of(run).observe_due()
+    world.observed["a1"] = changed(7)
+    await report_nested(run, "a1")
+    await until_repaired(run, 0)
+    assert await waiting(run) == 1
+
+
+async def test_what_waits_is_not_repaired_by_a_policy_that_ignores_it_since(
+    run: Program, world: World
+) -> None:
+    """The last stack of the tree is observed by the new policy, which says nothing about what was
+    found by the former one."""
+    await created(run, TWO, REPAIR, files=FILES)
+    await observe(run)
+    world.observed["a1"] = changed(7)
+    await make_due(run)
+    await leave_claimed(run, "b1")
+    await observer_of(run).observe_due()
+    assert await waiting(run) == 1
+    policy = REPAIR | {"ignore": {"a1": ["*"]}}
+    await put(run, "s", TWO, environment={"convergence": policy}, files=FILES)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    await run.database.pool.execute("update observation_schedule set claimed_at = null")
+    await leave_due(run, "b1")
+    await observer_of(run).observe_due()
+    await until_repaired(run, 0)
+    await age_waiting(run)
+    assert await observer_of(run).repairs.make_due() == 1
+    await observer_of(run).observe_due()
+    await until_repaired(run, 0)
+    assert world.operations("a1") == ["create"] and await waiting(run) == 0
+
+
+@pytest.mark.parametrize("by", ["policy", "answer"])
+async def test_a_repair_that_always_fails_is_attempted_once_more_and_not_for_ever(
+    run: Program, world: World, by: str
+) -> None:
+    await created(run, {"a": thing()}, REPAIR if by == "policy" else REPAIR | {"on_drift": "hold"})
+    attempts: list[str] = []
+
+    async def fail(*_: object) -> bool:
+        attempts.append(by)
+        raise RuntimeError("a defect")
+
+    def failing() -> Observer:
+        return Observer(run.database, *paused_observer(run), repair=fail, approved=fail)
+
+    world.observed["a"] = changed(7)
+    if by == "answer":
+        await observe(run)
+        await answer(run, "a")
+    else:
+        await make_due(run)
+    await failing().observe_due()
+    assert len(attempts) == 1 and await waiting(run) == 1
+    await age_waiting(run)
+    assert await failing().repairs.make_due() == 1
+    await failing().observe_due()
+    assert len(attempts) == 2 and await waiting(run) == 0
+    # The next observation of the stack tries again.
+    await make_due(run)
+    await failing().observe_due()
+    assert len(attempts) == 3 and await waiting(run) == 1
