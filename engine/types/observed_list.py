@@ -13,7 +13,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -47,6 +47,10 @@ class ObservedList:
     returns that of a resource whose object the list lacks. reads: how often the list is read until
     then; more than once if nothing else shows that the object has not just moved between two pages.
     reads_alone: whether `missing` sends a request about a resource, which needs the budget.
+    comparable: the same text for different spellings of an ID; None: there is one spelling.
+    similar: the observation of a resource whose object cannot be read alone and whose ID the list
+    lacks, but has in this other spelling: it may be the object, or another one. spellings: those
+    that the list has, by physical ID.
     """
 
     read_pages: Callable[[], AsyncIterator[Iterable[tuple[str, Json]]]]
@@ -54,6 +58,9 @@ class ObservedList:
     missing: Callable[["Call"], Observation | Awaitable[Observation]]
     reads: int = 2
     reads_alone: Callable[["Call"], bool] = lambda _: True
+    comparable: Callable[[str], str] | None = None
+    similar: Callable[["Call", str], Observation] | None = None
+    spellings: dict[str, str] = field(default_factory=dict)
 
     async def find(
         self, wanted: MutableMapping[str, list[Wanted]]
@@ -61,10 +68,14 @@ class ObservedList:
         """Read the list until it has had all wanted objects, or `reads` times. Yields for each page
         who wants an object of it, with the object, and removes these from `wanted`.
         wanted: by physical ID. Raises ListUnreadable."""
+        comparable, exact = self.comparable, {*wanted} if self.comparable else set[str]()
+        known = {comparable(one): one for one in wanted} if comparable else {}
         for _ in range(self.reads):
             async for page in self.read_pages():
                 found: list[tuple[Wanted, Json]] = []
                 for number, (object_id, one) in enumerate(page):
+                    if comparable and object_id not in exact:
+                        self._note_spelling(known.get(comparable(object_id)), object_id)
                     found += [(waiting, one) for waiting in wanted.pop(object_id, ())]
                     if number % OBJECTS_AT_ONCE == 0:
                         await asyncio.sleep(0)  # a page may have any number of objects
@@ -104,6 +115,14 @@ class ObservedList:
     async def observe_missing(self, call: "Call") -> Observation:
         """The observation of a resource whose object the list lacks. Its failure says nothing about
         the list, which has been read."""
+        spelling = self.spellings.get(str(call.physical_id))
+        if spelling is not None and self.similar is not None and not self.reads_alone(call):
+            return self.similar(call, spelling)
         missing = self.missing(call)
         observation = await missing if isawaitable(missing) else missing
         return replace(observation, scope=FailureScope.OBJECT)
+
+    def _note_spelling(self, wanted: str | None, object_id: str) -> None:
+        """wanted: a physical ID in another spelling; None: no resource has one."""
+        if wanted is not None:
+            self.spellings[wanted] = object_id

@@ -22,7 +22,7 @@ class Things:
     request. retry_after: this header of a status.
     fail_after: so many reads are answered before `faults`.
     lists_nothing: lists have no objects, as those of a service that has just started.
-    listed_fields: the only fields that lists show.
+    listed_fields: the only fields that lists show. listed_ids: the only objects that they have.
     between_pages: objects
     to delete before the second page of a list. gate: lists wait for it. relapses: after so many
     updates, the object changes again."""
@@ -34,6 +34,7 @@ class Things:
         self.retry_after, self.fail_after = "", 0
         self.lists_nothing = False
         self.listed_fields: Collection[str] | None = None
+        self.listed_ids: Collection[str] | None = None
         self.between_pages: list[str] = []
         self.gate: asyncio.Event | None = None
         self.relapses = 0
@@ -82,6 +83,8 @@ class Things:
             for deleted in self.between_pages:
                 self.objects.pop(deleted, None)
         things = [] if self.lists_nothing else list(self.objects.values())
+        if self.listed_ids is not None:
+            things = [self.objects[one] for one in self.listed_ids]
         if (fields := self.listed_fields) is not None:
             things = [{key: one[key] for key in one if key in fields} for one in things]
         following = f"/things?start={start + PAGE}" if start + PAGE < len(things) else None

@@ -20,6 +20,8 @@ from engine.types.http.observation import list_key
 from engine.types.http.property_checks import check, missing_property
 from engine.types.http.remote_object import (
     ACCEPTED,
+    KEPT,
+    OTHER_OBJECT_REMEDY,
     Readiness,
     RemoteObject,
     completes_by_list,
@@ -108,7 +110,7 @@ class Http(ResourceType):
                 call, object_in_progress(call), self._wait_until_ready(call)
             )
         if _sends_nothing(call, remote):
-            return await self._run_guarded(call, remote, self._wait_until_ready(call, remote))
+            return await self._run_guarded(call, remote, self._take_over(call, remote))
         if not call.properties.get("update"):
             return Replace()
         return await self._run_guarded(call, remote, self._change(call, remote))
@@ -277,6 +279,23 @@ class Http(ResourceType):
         if completes_by_list(call.properties):
             return await self._wait_for_observer(call, remote)
         return then_read(call, remote)
+
+    async def _take_over(self, call: Call, remote: RemoteObject) -> Outcome:
+        """An update that sends nothing. If it changes where responses have the ID, they must have
+        that of the object there: no later response will have another one."""
+        name = next(filter(call.properties.get, ("read", "check")), None)
+        if name and "id" in call.changed:
+            try:
+                content = parse_json(name, await self._service.send(call, name, remote))
+            except ServiceError:
+                content = None  # says nothing about the ID
+            if (other := other_object(remote, call.properties, content)) is not None:
+                public = (
+                    f"{name}: the response has another ID at {other.path} than this object, which"
+                    f' is "{other.own_id[:KEPT]}". {OTHER_OBJECT_REMEDY}'
+                )
+                raise ServiceError(f"{name}: {other.reason}", public=public)
+        return await self._wait_until_ready(call, remote)
 
     async def _find(self, call: Call, remote: RemoteObject) -> str | None:
         """The ID of the object that a lost request created; None if there is none."""

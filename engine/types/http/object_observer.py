@@ -7,7 +7,13 @@ from engine.hot.expressions.masking import iterate_texts
 from engine.types.contract import Call
 from engine.types.http.json_paths import InvalidPath
 from engine.types.http.observation import observation_of
-from engine.types.http.remote_object import RemoteObject, object_of, parse_json
+from engine.types.http.remote_object import (
+    KEPT,
+    RemoteObject,
+    comparable_id,
+    object_of,
+    parse_json,
+)
 from engine.types.http.requests import PlaceholderError
 from engine.types.http.service import HttpService
 from engine.types.http_client import GONE, ServiceError
@@ -16,6 +22,8 @@ from engine.types.observed_list import ListUnreadable, ObservedList
 from engine.words import Json, ObservedState, ResourceId
 
 _ABSENT = "the list of the service does not have it"
+_SIMILAR = "the list has the ID of the object in another spelling"
+_SIMILAR_REMEDY = "Define `read`, so that the object is read by itself."
 _MISSING = Observation(ObservedState.MISSING, (), _ABSENT, _ABSENT)
 
 
@@ -36,7 +44,7 @@ class ObjectObserver:
             return None
         return ObservedList(
             lambda: self._pages(call), self._observe_listed, self._observe_unlisted,
-            reads_alone=_is_readable,
+            reads_alone=_is_readable, comparable=comparable_id, similar=self._observe_similar,
         )  # fmt: skip
 
     def _observe_listed(self, call: Call, content: Json) -> Observation | None:
@@ -47,6 +55,16 @@ class ObjectObserver:
     async def _observe_unlisted(self, call: Call) -> Observation:
         """What lists lack is read by itself if it can be: they may be incomplete."""
         return await self._observe_alone(call) if _is_readable(call) else _MISSING
+
+    def _observe_similar(self, call: Call, spelling: str) -> Observation:
+        """Not missing: a repair would create a second object if the service writes the ID
+        differently in its list."""
+        text = (
+            f'the list has the ID "{spelling[:KEPT]}", and this object has'
+            f' "{str(call.physical_id)[:KEPT]}". {_SIMILAR_REMEDY}'
+        )
+        masked = self.service.mask_text(call, object_of(call), text)
+        return Observation.lacking(masked, f"{_SIMILAR}. {_SIMILAR_REMEDY}")
 
     async def _observe_alone(self, call: Call) -> Observation:
         remote, name = object_of(call), "check" if call.properties.get("check") else "read"

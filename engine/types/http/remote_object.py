@@ -241,15 +241,16 @@ def stated_id(remote: RemoteObject, properties: Mapping[str, Json], content: Jso
 
 
 def is_own(remote: RemoteObject, found: str | None) -> bool:
-    """Whether an ID of a response is that of the object. Some services write an ID differently in
-    two responses: in capitals or small letters, a UUID with or without dashes, a whole number with
-    a fraction of 0, a URL with or without a closing slash."""
+    """Whether an ID of a response to a request about the object is that of the object. Some
+    services write an ID differently in two responses: in capitals or small letters, a UUID with or
+    without dashes, a whole number with a fraction of 0, a URL with or without a closing slash."""
     if found is None or remote.id is None:
         return False
-    return _comparable(found) == _comparable(remote.id)
+    return comparable_id(found) == comparable_id(remote.id)
 
 
-def _comparable(object_id: str) -> str:
+def comparable_id(object_id: str) -> str:
+    """The same text for different spellings of an ID; see `is_own`."""
     text = object_id.lower().rstrip("/")
     if _UUID.fullmatch(text):
         return text.replace("-", "")

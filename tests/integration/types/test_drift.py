@@ -894,3 +894,56 @@ async def test_unknown_stacks_and_readers_are_refused(run: Program, things: Thin
         "PATCH", f"/stacks/s/{await stack_id(run)}", {"converge": "soon"}
     )
     assert status == 400 and "converge" in str(document)
+
+
+@pytest.mark.parametrize("source", ["read", "list"])
+async def test_an_update_that_changes_only_the_path_of_the_id_fails_at_once_and_names_its_id(
+    run: Program, things: Things, source: str
+) -> None:
+    """Nothing was sent, so that no later response can have the former ID there."""
+    ready = {"path": "$.state", "values": ["ready"], "source": source}
+    one = thing(things, create={"url": "/things", "body": {"size": 1, "name": "n1"}}, ready=ready)
+    physical = await created(run, {"a": one})
+    one["properties"]["id"] = "$.name"
+    before = things.requests.copy()
+    await put(run, "s", {"a": one})
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    resource = (await run.resources("s"))["a"]
+    reason = resource["resource_status_reason"]
+    assert reason.startswith("read: the response has another ID at $.name"), reason
+    assert f'"{physical["a"]}"' in reason
+    assert things.requests["read"] - before["read"] == 1
+    # With the former path, the next update succeeds.
+    one["properties"]["id"] = "$.id"
+    await put(run, "s", {"a": one})
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await ids(run) == physical
+
+
+@pytest.mark.parametrize("readable", [True, False], ids=["read", "list only"])
+async def test_an_object_whose_id_the_list_writes_differently_is_not_missing(
+    run: Program, things: Things, readable: bool
+) -> None:
+    """A repair would create a second one. Nor is it another object with such an ID."""
+    one = thing(things)
+    if not readable:
+        for name in ("read", "ready"):
+            del one["properties"][name]
+    physical = (await created(run, {"a": one}))["a"]
+    # The list has "T1"; by itself, the object is found.
+    own = things.objects.pop(physical)
+    things.objects["other"] = own | {"id": physical.upper(), "size": 7}
+    if readable:
+        things.objects[physical] = own
+        things.listed_ids = ["other"]
+    (*found,) = (await observed(run))["resources"]
+    if readable:
+        assert found == []
+    else:
+        assert [found[0]["state"], found[0]["differences"]] == ["unknown", []]
+        assert (
+            f'"{physical.upper()}"' in found[0]["reason"] and f'"{physical}"' in found[0]["reason"]
+        )
+    await run.update("s", converge=True)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert things.requests["create"] == 1 and things.requests["update"] == 0
