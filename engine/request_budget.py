@@ -111,9 +111,16 @@ def burst_of(per_minute: float) -> float:
 
 def _at(state: BudgetState, price: float, now: float) -> tuple[BudgetState, float]:
     """The state without turns that are not honoured any more, and until when the budget is used,
-    turns not included. Requests that were left unused pay debts."""
-    used = state.paid - price * sum(turn.count for turn in state.turns.values())
-    turns = {key: turn for key, turn in state.turns.items() if turn.at + HONOURED >= now}
+    turns not included. Requests that were left unused pay debts. Times that are too far away for
+    this budget are of a clock that was ahead, or of a lower budget."""
+    promised = price * sum(turn.count for turn in state.turns.values())
+    burst = max(BURST, price)
+    used = min(state.paid - promised, now + burst)
+    turns = {
+        key: replace(turn, at=min(turn.at, now + burst + promised))
+        for key, turn in state.turns.items()
+        if turn.at + HONOURED >= now
+    }
     unused, debts = max(now - used, 0.0) / price, dict[str, float]()
     for key, debt in state.debts.items():
         if debt > unused:

@@ -40,6 +40,9 @@ _MIN_SLEEP = 0.01
 PATIENCE = 5.0
 #: Seconds for which a project is slow after work of it has made room.
 SLOW = 600.0
+#: Seconds between two looks at the schedule because work has made room: it does so for each of its
+#: requests, of which there may be hundreds a second.
+ROOM_PAUSE = 0.25
 #: Projects that are remembered at most: as slow, or for the kind of their last work.
 REMEMBERED = 1_000
 
@@ -141,6 +144,9 @@ class ClaimLoop(Generic[Claimed]):
         self._slow: dict[str, float] = {}
         #: The projects whose last work was reported.
         self._reported: dict[str, None] = {}
+        #: When room that was made may be used next.
+        self._room_at = 0.0
+        self._room_timer: asyncio.TimerHandle | None = None
 
     def wake(self) -> None:
         """Look at the schedule now."""
@@ -182,9 +188,16 @@ class ClaimLoop(Generic[Claimed]):
         self._wake.set()
 
     def _make_room(self, project: str) -> None:
+        loop = asyncio.get_running_loop()
         self._slow.pop(project, None)
-        self._slow[project] = asyncio.get_running_loop().time() + SLOW
+        self._slow[project] = loop.time() + SLOW
         _forget_first(self._slow)
+        if self._room_timer is None:
+            self._room_timer = loop.call_at(max(self._room_at, loop.time()), self._use_room)
+
+    def _use_room(self) -> None:
+        self._room_timer = None
+        self._room_at = asyncio.get_running_loop().time() + ROOM_PAUSE
         self._wake.set()
 
     async def _claim(self) -> Claimed | None:

@@ -259,3 +259,41 @@ def test_spare_requests_are_of_what_is_there_and_get_no_turn() -> None:
     assert whole == BudgetGrant(10)
     left, few = take(state, 60.0, "a", 1, grant.wait, spare=2)
     assert few == BudgetGrant(3) and left.turns == {} and left.paid == state.paid - 7
+
+
+@given(
+    RATES,
+    RATES,
+    st.dictionaries(st.sampled_from(PROJECTS), st.integers(1, 300)),
+    st.integers(1, 50),
+)
+def test_a_clock_that_was_ahead_and_a_lower_budget_keep_no_project_waiting(
+    before: float, rate: float, wants: dict[str, int], need: int
+) -> None:
+    """No longer than the requests that are promised, and a burst."""
+    state, year, now = BudgetState(), 1e9, 1e9 - 365 * 86_400
+    for name, count in wants.items():
+        state, _ = take(state, before, name, count, year)
+        state, _ = charge(state, before, name, count, year)
+    # Debts are paid by turns, too.
+    promised = sum(turn.count for turn in state.turns.values()) + sum(state.debts.values())
+    for name in ("new", *wants):
+        _, grant = take(state, rate, name, need, now)
+        assert grant.wait <= 2 * burst_of(rate) + 60 / rate * (promised + need) + 1
+
+
+@given(RATES, st.lists(st.tuples(st.sampled_from(PROJECTS), st.integers(1, 50), st.floats(0, 700))))
+def test_turns_are_not_later_than_the_budget_needs_for_what_is_promised(
+    rate: float, steps: list[tuple[str, int, float]]
+) -> None:
+    """So that times beyond that are of another clock or budget."""
+    state, now, price = BudgetState(), 0.0, 60 / rate
+    for name, need, later in steps:
+        now += later
+        state, _ = take(state, rate, name, need, now)
+        state, _ = charge(state, rate, name, need % 7 - 3, now)
+        promised = price * sum(turn.count for turn in state.turns.values())
+        assert state.paid - promised <= now + burst_of(rate) + 0.001
+        assert all(
+            turn.at <= now + burst_of(rate) + promised + 0.001 for turn in state.turns.values()
+        )

@@ -11,9 +11,12 @@ from engine.store.connection import Connection
 from engine.store.database import Database, open_database, transaction_settings
 from engine.store.observer import observation_schedule, observations
 from engine.store.observer.observation_schedule import FinishedObservation
+from engine.types.registry import TypeRegistry
+from engine.work.claim_loop import BusyProjects
+from engine.work.observer.observer import Observer
 from tests.support.keys import KEYRING
 from tests.support.postgres import TestServer
-from tests.support.rows_read import rows_read_by, without_statistics
+from tests.support.rows_read import FLUSH, rows_read_by, rows_read_so_far, without_statistics
 
 #: Stacks of a batch, stacks that are due, and rounds.
 BATCH, DUE, ROUNDS = 10, 10, 3
@@ -117,6 +120,34 @@ async def test_the_rows_that_the_scheduler_reads_do_not_grow_with_the_stacks(
             await database.close()
     few, many = found
     assert many < min(1.5 * few, ROUNDS * 50 * DUE)
+
+
+async def _schedule_rows_read(database: Database) -> int:
+    """Rows of the schedule that the session of the only connection has read."""
+    async with database.connection() as conn:
+        await conn.execute(FLUSH)
+    async with database.connection() as conn:
+        return (await rows_read_so_far(conn))["observation_schedule"]
+
+
+async def test_an_observer_that_claims_reads_no_other_stacks_of_the_project(
+    postgres: TestServer,
+) -> None:
+    """In a new installation, whose tables were never analysed."""
+    async with postgres.new_database() as url:
+        database = await open_database(url, size=1, keyring=KEYRING)
+        try:
+            async with database.connection() as conn:
+                await without_statistics(conn)
+                await conn.execute(FILL, 10_000, 1)
+                await conn.execute(MAKE_DUE, DUE)
+            observer = Observer(database, TypeRegistry([]))
+            before = await _schedule_rows_read(database)
+            claimed = await observer._claim(BusyProjects())
+            assert claimed is not None and len(claimed) == DUE
+            assert await _schedule_rows_read(database) - before < 50 * DUE
+        finally:
+            await database.close()
 
 
 async def test_two_observers_claim_different_whole_batches(database: Database) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 from engine.loop_guard import Supervisor
-from engine.work.claim_loop import PATIENCE, BusyProjects, ClaimLoop, ClaimSlot, DueWork
+from engine.work.claim_loop import PATIENCE, ROOM_PAUSE, BusyProjects, ClaimLoop, ClaimSlot, DueWork
 
 
 class Projects:
@@ -190,3 +190,35 @@ async def test_work_waits_for_each_part_and_not_while_it_handles_one() -> None:
     assert handled == [(0, False), (1, False), (2, False)]
     assert seen == [True] * 3
     assert not slot.is_waiting
+
+
+async def test_work_that_makes_room_for_each_request_makes_few_claims() -> None:
+    """Else it would claim, and find nothing due, hundreds of times a second."""
+    claims, requests = 0, 500
+
+    async def claim(limits: BusyProjects) -> str | None:
+        nonlocal claims
+        claims += 1
+        return "a" if claims == 1 else None
+
+    async def until_next(busy: Sequence[str]) -> timedelta | None:
+        return None
+
+    ended = asyncio.Event()
+
+    async def run(name: str, slot: ClaimSlot) -> None:
+        for _ in range(requests):
+            with slot.waiting():
+                await turns()
+        ended.set()
+
+    work = DueWork(claim, until_next, run, str, at_once=2, of_project=1, waiting=2, patience=0.0)
+    loop: ClaimLoop[str] = ClaimLoop(Supervisor().guard("test"), work)
+    stop, begin = asyncio.Event(), asyncio.get_running_loop().time()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(loop.run(stop))
+        await ended.wait()
+        stop.set()
+        loop.wake()
+    seconds = asyncio.get_running_loop().time() - begin
+    assert claims <= 5 + seconds / ROOM_PAUSE
