@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests test-failover failover-programs test-upgrade test-bench test-ansible test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests test-explore test-failover failover-programs test-upgrade test-bench test-ansible test-image checks bench figures fuzz heat-answers test-clean-machine test-openstack openstack openstack-stop openstack-programs pictures vendor routines-version released-statements client-documents helm-schema reference node-life wheels sbom release docs format format-check lint types imports programs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -56,6 +56,9 @@ ifeq ($(ARGS),)
 else
 	$(PYTHON) -m pytest $(ARGS)
 endif
+
+test-explore: $(READY) programs ## explore the models, and random templates and events: minutes
+	$(PYTHON) -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder --durations=25 tests/property tests/model)
 
 test-clean-machine: ## run make demo and make test on a minimal Debian 12 in a chroot (as root)
 	@.ci/clean-machine $(if $(ARGS),"$(ARGS)")

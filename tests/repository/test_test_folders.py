@@ -6,12 +6,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 #: Folders with targets of their own in the Makefile.
 SEPARATE = {
-    "tests/ansible",
-    "tests/failover",
-    "tests/measurement",
-    "tests/openstack",
-    "tests/upgrade",
-}
+    "tests/ansible", "tests/failover", "tests/measurement", "tests/model", "tests/openstack",
+    "tests/property", "tests/upgrade",
+}  # fmt: skip
 
 
 def test_every_folder_of_tests_is_collected() -> None:
