@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 
 from engine.errors import HeadgateError
 from engine.store.maintenance.project_moves import (
@@ -10,6 +9,7 @@ from engine.store.maintenance.project_moves import (
     UnfinishedMove,
     list_projects,
     list_unfinished,
+    move_command,
 )
 from engine.store.schema.upgrade import read_pending
 from hub.checks.database import CheckResult, CheckState, ok_result
@@ -20,24 +20,32 @@ from hub.settings.settings import Settings
 async def check_moves(settings: Settings) -> list[CheckResult]:
     """Whether a project is in two of the cells that respond, or its move is not finished."""
     found: list[CheckResult] = []
+    unread: list[str] = []
     cells: dict[str, Sequence[str]] = {}
     for cell in settings.cells.databases:
-        with suppress(HeadgateError):
+        try:
             async with connect(cell.url.get_secret_value()) as conn:
                 if await read_pending(conn):
+                    unread.append(cell.name)
                     continue
                 cells[cell.name] = await list_projects(conn)
                 found += [describe_move(one, cell.name) for one in await list_unfinished(conn)]
+        except HeadgateError:
+            unread.append(cell.name)
     twice = Counter(project for of_cell in cells.values() for project in of_cell)
     for project, count in sorted(twice.items()):
         if count > 1:
             names = [name for name, of_cell in cells.items() if project in of_cell]
             reason = f'the project "{project}" is in the cells {" and ".join(names)}'
             remedy = (
-                f"See what each has with `headgate admin move-project {project} --to {names[0]}`,"
+                f"See what each has with `{move_command(project, names[0])}`,"
                 " then delete the older rows with --discard CELL"
             )
             found.append(CheckResult("moves", CheckState.ERROR, reason, remedy))
+    if unread:
+        reason = f"not checked, because their databases cannot be read: {', '.join(unread)}"
+        remedy = "See the checks of these cells, and run doctor again"
+        found.append(CheckResult("moves", CheckState.WARNING, reason, remedy))
     if found:
         return found
     return [ok_result("moves", "no project is in two cells, and no move is unfinished")]
@@ -55,7 +63,7 @@ def describe_move(move: UnfinishedMove, cell: str) -> CheckResult:
             f" finished: {move.state}{since}"
         )
         target = move.moving_to
-    remedy = f"Finish it with `headgate admin move-project {move.project} --to {target}`"
+    remedy = f"Finish it with `{move_command(move.project, target)}`"
     if move.state in MOVING:
         remedy += ", or end it with --undo"
     return CheckResult("moves", CheckState.WARNING, reason, remedy)

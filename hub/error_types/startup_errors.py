@@ -139,7 +139,8 @@ TYPES = (
     ErrorType(
         "MoveUnderWay", Conflict,
         "Another command is [moving the project](../how-to/run-at-scale.md#move-a-project), or the"
-        " project is being moved to another cell.",
+        " project is being moved to another cell. Until then, neither the encryption key nor the"
+        " schema of a database with its rows is changed.",
         "Wait, or continue or undo that move.",
         "move-project", 'the project "web" is being moved from "north" to "south"',
         "Continue with --to south, or end this move with --undo",
@@ -186,7 +187,8 @@ TYPES = (
         "MoveLeftovers", Conflict,
         "A cell still has rows of an earlier [move of the"
         " project](../how-to/run-at-scale.md#move-a-project).",
-        "Finish the earlier move, or remove the copies with `--discard CELL`, as the message says.",
+        "Finish or undo the earlier move, or remove the copies with `--discard CELL`, as the"
+        " message says.",
         "move-project",
         'the cell "south" has rows of a move of the project "web" that has ended',
         "They are copies; remove them with --discard south",
@@ -226,9 +228,9 @@ TYPES = (
     ),
     ErrorType(
         "OtherKey", Conflict,
-        "The cells have different encryption keys, so no project can"
-        " [move](../how-to/run-at-scale.md#move-a-project) between them.",
-        "Give both cells the same key with `headgate admin rotate-encryption-key`.",
+        "The cells have different encryption keys, or values of the project have another key than"
+        " its cell, so it cannot [move](../how-to/run-at-scale.md#move-a-project).",
+        "Give both cells the same key with `headgate admin rotate-encryption-key`, and let it end.",
         "[credentials] key_file", 'the cells "north" and "south" have different encryption keys',
         "Give both the same key with `headgate admin rotate-encryption-key`, with the settings of"
         " an engine of the cell",

@@ -9,7 +9,12 @@ from engine.store.access.token_keys import key_check, reencrypt_instance
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
 from engine.store.maintenance.processes import ProcessRecord, list_processes
-from engine.store.maintenance.project_moves import list_unfinished, lock_key, unlock_key
+from engine.store.maintenance.project_moves import (
+    list_unfinished,
+    lock_key,
+    move_command,
+    unlock_key,
+)
 from engine.store.maintenance.reencryption import TABLES, ReencryptionResult, reencrypt_table
 from engine.store.projects.cells import read_cell
 
@@ -68,7 +73,7 @@ async def _check_moves(conn: Connection) -> None:
         f'the move of the project "{move.project}" to the cell "{target}"{more} is not finished,'
         " and rows that move are not encrypted again",
         place="[credentials]",
-        remedy=f"First finish it with `headgate admin move-project {move.project} --to {target}`,"
+        remedy=f"First finish it with `{move_command(move.project, target)}`,"
         " or end it with --undo",
         code="MoveUnderWay",
     )

@@ -54,7 +54,15 @@ from hub.settings.cells import CellDatabase, CellsSection
 from hub.settings.database_urls import check_pooler, check_primary, check_replicas
 from hub.settings.observer import ObserverSection
 from hub.settings.resource_types import ResourceTypes
-from hub.settings.sources import Layer, finding, merge, nest, read_environment, read_file
+from hub.settings.sources import (
+    Layer,
+    check_regular,
+    finding,
+    merge,
+    nest,
+    read_environment,
+    read_file,
+)
 from hub.settings.types import (
     Brokers,
     Bytes,
@@ -810,6 +818,14 @@ def load_settings(
         return Settings(**tree)
     except ValidationError as error:
         raise _invalid(error, layers) from None
+
+
+def reload_settings(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
+    """As `load_settings`, in a server that works. Raises Invalid also if the file is no regular one
+    any more, because reading it could block the server."""
+    if path is not None:
+        check_regular(path)
+    return load_settings(path, overrides)
 
 
 def _invalid(error: ValidationError, layers: Sequence[Layer]) -> errors.Invalid:

@@ -76,6 +76,14 @@ def read_file(path: Path) -> Layer:
         ) from None
 
 
+def check_regular(path: Path) -> None:
+    """Raises Invalid unless the path is a regular file: reading a FIFO or a device can block."""
+    if not path.is_file():
+        raise _invalid(
+            str(path), "this is not a regular file any more", "Write the settings to this file."
+        )
+
+
 def locate(text: str) -> dict[Place, int]:
     """The line, from 1, of each section, setting and list item of a valid TOML document."""
     lines: dict[Place, int] = {}

@@ -414,6 +414,21 @@ async def test_wrong_settings_keep_the_processes(
         await until_ended(*before.values())
 
 
+async def test_a_fifo_in_place_of_the_settings_file_keeps_the_processes(
+    server: ServerProcess,
+) -> None:
+    before, text = await pids(server), server.config.read_text()
+    server.config.unlink()
+    os.mkfifo(server.config)
+    server.signal(signal.SIGHUP)
+    assert "not a regular file" in (await until_logged(server, "settings.not_reloaded"))["reason"]
+    assert all(map(is_running, before.values()))
+    server.config.unlink()
+    server.config.write_text(text)
+    server.signal(signal.SIGHUP)
+    await until_logged(server, "settings.reloaded")
+
+
 async def test_an_external_database_stays_until_a_restart(
     tmp_path: Path, database_url: str
 ) -> None:

@@ -21,6 +21,7 @@ from engine.back_off import BackOff
 from engine.errors import Unavailable
 from hub.program import process_supervisor
 from hub.program.process_supervisor import ChildProcess, ProcessSupervisor, RunChild
+from hub.settings.settings import reload_settings
 
 #: Seconds until a scenario that does not end is killed.
 PATIENCE = 20.0
@@ -310,3 +311,31 @@ def test_a_former_process_that_hangs_is_killed_when_its_time_is_over(
     assert run_alone(scenario) == 0
     waits = [one["longest"] for one in journal.entries("step") if one["longest"] is not None]
     assert any(one < margin for one in waits)
+
+
+def test_a_fifo_in_place_of_the_settings_file_does_not_block_the_supervisor(
+    journal: Journal, tmp_path: Path
+) -> None:
+    """Nothing writes to it."""
+    config = tmp_path / "headgate.toml"
+    os.mkfifo(config)
+
+    def stop_after_reload() -> None:
+        journal.wait_for("settings.not_reloaded")
+        stop_supervisor()
+
+    def reload() -> dict[int, RunChild]:
+        reload_settings(config, {})
+        raise AssertionError("a FIFO was read")
+
+    def scenario() -> int:
+        running = ProcessSupervisor(drain=1.0)
+        with running.handle_signals():
+            assert running.start([ChildProcess(1, child(journal, "first", stop_after_reload))])
+            os.kill(os.getpid(), signal.SIGHUP)
+            running.supervise(reload)
+        return 0
+
+    assert run_alone(scenario) == 0
+    (entry,) = journal.entries("settings.not_reloaded")
+    assert str(config) in entry["reason"] and "not a regular file" in entry["reason"]

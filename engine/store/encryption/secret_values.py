@@ -222,6 +222,10 @@ class Keyring:
         """IDs of all keys. The first one encrypts."""
         return [one.id.hex() for one in self._keys]
 
+    def key_id_of(self, check: bytes) -> str | None:
+        """The ID of the key with a check; None: it is not configured."""
+        return next((one.id.hex() for one in self._keys if one.check == check), None)
+
     @property
     def forms(self) -> list[str]:
         """The suffixes of PREFIX in the values that these keys can decrypt."""

@@ -6,9 +6,11 @@ them; the same transaction copies them to a schema in which they can be read
 cell, and enter its tables in one transaction, with which the project is in that cell.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from shlex import quote
 from uuid import UUID
 
 import asyncpg
@@ -67,6 +69,14 @@ GUARDED = (
 #: Tables whose rows stay where they are until the project has arrived, because requests for reads
 #: are authenticated with them; copies arrive with the other rows.
 COPIED = ("token",)
+#: Tables that background tasks write for the stacks of a cell, also right after the project has
+#: left it: an observation that the move has interrupted still counts its requests. Such rows are
+#: deleted when the project returns.
+BACKGROUND = (
+    "completion_request", "project_usage", "observer_usage", "resource_sample",
+    "provider_failure", "failed_request", "audit_checkpoint", "purged_position", "audit_chain",
+    "usage_feed",
+)  # fmt: skip
 #: Tables with a column for a project or a stack whose rows do not move.
 NOT_MOVED: Mapping[str, str] = {
     "cell_project": "the directory: each cell says where the project is",
@@ -207,6 +217,15 @@ update cell_project
 END_ANNOUNCED = f"""{END_MOVE.rstrip()}
    and move_id is not distinct from $2 and move_state = 'announced'
 """
+#: If another command has discarded the project in the other cell at the same time.
+END_DISCARDED = f"""{END_MOVE.rstrip()}
+   and move_id = $2 and move_state = 'moved'
+"""
+#: A process that starts while the other cell is away learns from it where the project is.
+KEEP = """
+update cell_project set arrived_from = coalesce(arrived_from, $2)
+ where project = $1 and move_state is null
+"""
 #: Unless the project is in the cell, or moves from it.
 ARRIVE = """
 insert into cell_project (project, arrived_from) values ($1, $2)
@@ -247,14 +266,22 @@ delete from moving_row
 """
 SET_NOT_FILLED = "update moving_schema set filled = false where project = $1"
 READ_POSITION = "select position from outbox_cursor"
-#: Of a project that is elsewhere: also those that wait to be discarded in their tables.
-HAS_ROWS = """
+#: Rows of an entry of a project that is elsewhere, which wait in their tables to be discarded.
+#: Those of background tasks do not matter.
+_DISCARDED = f"""c.move_state = 'moved' and ({
+    " or ".join(
+        f"exists (select from {table} t where t.project = c.project)"
+        for table in ("stack", *GUARDED)
+        if table not in COPIED
+    )
+})"""
+HAS_COPIES = f"""
 select exists (select from moving_row where project = $1)
+       or exists (select from cell_project c where c.project = $1 and {_DISCARDED})
+"""  # noqa: S608 - of constants
+HAS_ROWS = f"""{HAS_COPIES.rstrip()}
        or exists (select from moving_schema where project = $1)
-       or exists (select from cell_project c join stack s on s.project = c.project
-                   where c.project = $1 and c.move_state = 'moved')
 """
-HAS_COPIES = "select exists (select from moving_row where project = $1)"
 COUNT_MOVING = "select count(*) from moving_row where project = $1"
 #: Of a project in a cell: all rows, and the time of the newest change.
 SUMMARIZE = f"""
@@ -287,8 +314,9 @@ UNLOCK_KEY = "select pg_advisory_unlock(hashtextextended('headgate key rotation'
 TRY_SHARE_KEY = """
 select pg_try_advisory_xact_lock_shared(hashtextextended('headgate key rotation', 0))
 """
-#: Projects with rows in `moving_row`, one search by key each, and those whose move has not ended.
-LIST_UNFINISHED = """
+#: Projects with rows in `moving_row`, one search by key each, and those whose move has not ended or
+#: which are not discarded completely.
+LIST_UNFINISHED = f"""
 with recursive p as (
     (select project from moving_row order by project limit 1)
     union all
@@ -300,9 +328,9 @@ select coalesce(p.project, c.project) as project, c.moving_to, c.move_state, c.m
        p.project is not null as has_rows
   from (select project from p where project is not null) p
   full join (select * from cell_project where move_state is not null) c on c.project = p.project
- where p.project is not null or c.move_state in ('announced', 'taken')
+ where p.project is not null or c.move_state in ('announced', 'taken') or {_DISCARDED}
  order by 1
-"""
+"""  # noqa: S608 - of constants
 READ_CURRENT = "select version, encrypted, created_at from token_key where retired_at is null"
 DELETE_KEY = "delete from token_key where version = $1"
 INSERT_KEY = """
@@ -359,6 +387,12 @@ class MoveRecord:
     def left(self) -> bool:
         """The project has left this cell: it has no rows here but those that move."""
         return self.state in LEFT
+
+    def has_left_after(self, arrival: "MoveRecord") -> bool:
+        """Whether the project has left this cell after it had arrived. arrival: of a move to this
+        cell, in the former one, where it can be unfinished. Moves take longer than clocks differ.
+        """
+        return bool(self.left and self.since and arrival.since and self.since > arrival.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +482,13 @@ async def list_unfinished(conn: Connection) -> list[UnfinishedMove]:
     ]
 
 
+def move_command(project: str, target: str) -> str:
+    """The command that continues a move, for a shell."""
+    if project.startswith("-"):
+        return f"headgate admin move-project --to {target} -- {quote(project)}"
+    return f"headgate admin move-project {quote(project)} --to {target}"
+
+
 async def read_state(conn: Connection, project: str) -> MoveRecord | None:
     """None: the project was never in this cell."""
     row = await conn.fetchrow(READ_STATE, project)
@@ -500,6 +541,17 @@ async def check_move(
         raise refuse_other(project)
     rows: int | None = row["move_rows"]
     return rows
+
+
+@asynccontextmanager
+async def during_move(
+    conn: Connection, project: str, move: UUID | None, states: Collection[MoveState]
+) -> AsyncIterator[None]:
+    """A transaction in which no other command ends the move. Raises Conflict as `check_move`."""
+    async with conn.transaction():
+        await conn.execute(SET_FORMAT)
+        await check_move(conn, project, move, states)
+        yield
 
 
 def refuse_other(project: str) -> errors.Conflict:
@@ -603,7 +655,16 @@ async def restore_rows(conn: Connection, project: str, move: UUID | None) -> Non
         await conn.execute(END_MOVE, project, timeout=LONG)
         await conn.execute(SET_NOT_FILLED, project)
         for table in reversed([*MOVED]):
-            await conn.execute(RESTORE[table], project, timeout=LONG)
+            try:
+                await conn.execute(RESTORE[table], project, timeout=LONG)
+            except asyncpg.DataError as error:
+                raise errors.Conflict(
+                    f'the rows of the table "{table}" are of another version of the schema:'
+                    f" {error}",
+                    place="--undo",
+                    remedy="Restore a backup of this cell, and finish the move before you upgrade",
+                    code="MoveDiffers",
+                ) from error
         while await delete_page(conn, project):
             pass
 
@@ -662,14 +723,7 @@ async def arrive(
         await _record_arrival(conn, project, source, move)
         (computed,) = await conn.fetch(COMPUTE_SHIFT, project, position, timeout=LONG)
         boundary, shift, last = computed
-        for table in reversed([*MOVED]):
-            try:
-                if table == RENUMBERED:
-                    await conn.execute(INSERT_OUTBOX, project, shift, timeout=LONG)
-                else:
-                    await conn.execute(RESTORE[table], project, timeout=LONG)
-            except asyncpg.UniqueViolationError as error:
-                raise refuse_difference(table, "the cell has one of these rows") from error
+        await _insert_rows(conn, project, shift)
         for table, statement in DIGEST.items():
             row = await conn.fetchrow(statement, project, timeout=LONG)
             found = TableDigest(row["count"], row["digest"]) if row else TableDigest(0, "")
@@ -690,6 +744,21 @@ async def arrive(
         await conn.execute(NOTIFY_TOKENS)
         while await delete_page(conn, project):
             pass
+
+
+async def _insert_rows(conn: Connection, project: str, shift: int) -> None:
+    for table in BACKGROUND:
+        await conn.execute(EMPTY[table], project, timeout=LONG)
+    for table in reversed([*MOVED]):
+        try:
+            if table == RENUMBERED:
+                await conn.execute(INSERT_OUTBOX, project, shift, timeout=LONG)
+            else:
+                await conn.execute(RESTORE[table], project, timeout=LONG)
+        except asyncpg.UniqueViolationError as error:
+            raise refuse_difference(table, "the cell has one of these rows") from error
+        except asyncpg.DataError as error:
+            raise refuse_difference(table, f"the schemas differ: {error}") from error
 
 
 async def _record_arrival(conn: Connection, project: str, source: str, move: UUID) -> None:
@@ -759,14 +828,27 @@ async def delete_page(conn: Connection, project: str) -> int:
     return _count(await conn.execute(DELETE_PAGE, project, PAGE, timeout=LONG))
 
 
+async def delete_copies(
+    conn: Connection, project: str, refused: Collection[MoveState] = frozenset({MoveState.TAKEN})
+) -> None:
+    """Delete the copies of a project that a move has left in the cell. refused: states of the
+    project in this cell; its rows are no copies then. Raises Conflict in one of them."""
+    deleted = 1
+    while deleted:
+        async with conn.transaction():
+            await conn.execute(SET_FORMAT)
+            row = await conn.fetchrow(LOCK_MOVE, project)
+            if row is not None and row["move_state"] in refused:
+                raise refuse_other(project)
+            deleted = await delete_page(conn, project)
+
+
 async def delete_taken(conn: Connection, project: str, move: UUID | None) -> None:
     """Delete the rows of a project that is in another cell. Raises Conflict if the move is another
     one."""
     deleted = 1
     while deleted:
-        async with conn.transaction():
-            await conn.execute(SET_FORMAT)
-            await check_move(conn, project, move, {MoveState.MOVED})
+        async with during_move(conn, project, move, {MoveState.MOVED}):
             deleted = await delete_page(conn, project)
 
 
@@ -787,6 +869,16 @@ async def set_discarded(conn: Connection, project: str, kept: str, move: UUID) -
         await conn.execute(SET_FORMAT)
         if not _count(await conn.execute(SET_DISCARDED, project, kept, move, timeout=LONG)):
             raise refuse_other(project)
+
+
+async def end_discarded(conn: Connection, project: str, move: UUID) -> None:
+    """Take back `set_discarded`."""
+    await conn.execute(END_DISCARDED, project, move)
+
+
+async def keep_project(conn: Connection, project: str, discarded: str) -> None:
+    """Record that this cell has a project, and that the cell `discarded` had it, too."""
+    await conn.execute(KEEP, project, discarded)
 
 
 async def check_cell(conn: Connection, name: str) -> None:

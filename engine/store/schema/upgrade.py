@@ -62,6 +62,10 @@ LOCK_ERRORS = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 
 LOCK = "select pg_advisory_xact_lock($1)"
 
+#: Rows of projects that are on the way to another cell, as texts of the schema at that time.
+HAS_MOVING = "select to_regclass('moving_row') is not null"
+FIND_MOVING = "select project from moving_row order by project limit 1"
+
 CREATE = """
 create table if not exists migration (
     name text primary key,
@@ -214,7 +218,7 @@ class UpgradePlan:
     pending: the migrations that it applies. unknown: migrations of the database that it does not
     know, and works with. routines: of the database; None: it has none. required: the oldest program
     that may use the database now. oldest: what programs must know to run beside this one. running:
-    the running processes.
+    the running processes. moving: a project whose rows are between two cells.
     """
 
     own: ProgramVersion
@@ -224,6 +228,7 @@ class UpgradePlan:
     required: OldestProgram | None
     oldest: str
     running: Sequence[RunningProgram]
+    moving: str | None = None
 
     @property
     def raises_oldest(self) -> bool:
@@ -231,7 +236,17 @@ class UpgradePlan:
         return self.oldest > (self.required.migration if self.required else "")
 
     def check_running(self) -> None:
-        """Raise Conflict if a running process is too old for this program."""
+        """Raise Conflict if a running process is too old for this program, or if the migrations
+        would change tables whose rows are between two cells."""
+        if self.pending and self.moving is not None:
+            raise errors.Conflict(
+                f'the move of the project "{self.moving}" between cells is not finished, and its'
+                " rows do not fit the tables after the upgrade",
+                place="[database]",
+                remedy="Finish it with `headgate admin move-project` of the version that the"
+                " database has; `headgate admin doctor` of this version names the cells",
+                code="MoveUnderWay",
+            )
         if self.raises_oldest:
             check_running(self.own, self.oldest, self.running)
 
@@ -268,7 +283,15 @@ async def _plan(
         required=required,
         oldest=oldest,
         running=await list_running(connection),
+        moving=await _find_moving(connection),
     )
+
+
+async def _find_moving(connection: Connection) -> str | None:
+    if not await connection.fetchval(HAS_MOVING):
+        return None
+    project: str | None = await connection.fetchval(FIND_MOVING)
+    return project
 
 
 async def read_pending(connection: Connection) -> list[str]:

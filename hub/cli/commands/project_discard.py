@@ -14,7 +14,8 @@ from engine.errors import Conflict
 from engine.store.connection import Connection
 from engine.store.fault_points import reach
 from engine.store.maintenance import project_moves as moves
-from hub.api.cells import unavailable
+from engine.store.maintenance.project_moves import LEFT, MoveRecord
+from engine.words import MoveState
 from hub.cli.commands.project_move import (
     COMMAND,
     ProjectMove,
@@ -24,6 +25,7 @@ from hub.cli.commands.project_move import (
     delete_moved,
     exclude_others,
     find_here,
+    refuse_away,
 )
 from hub.program.wiring import make_keyring
 from hub.settings.settings import Settings
@@ -55,14 +57,19 @@ async def discard_project(
         await stack.enter_async_context(exclude_others(settings, project, connections))
         plan, conn = await _plan(connections, project, cell), connections[cell]
         if plan.whole:
-            move = uuid4()
-            await moves.decide_outcome(connections[plan.kept], move, arrived=True)
+            move, kept = uuid4(), connections[plan.kept]
+            await moves.decide_outcome(kept, move, arrived=True)
+            await moves.keep_project(kept, project, cell)
             await moves.set_discarded(conn, project, plan.kept, move)
+            # Another command can have discarded it there at the same time.
+            state = await moves.read_state(kept, project)
+            if state is None or state.state is not None:
+                await moves.end_discarded(conn, project, move)
+                raise moves.refuse_other(project)
             reach("move.switched")
             await delete_moved(conn, cell, project, report)
         else:
-            while await moves.delete_page(conn, project):
-                pass
+            await moves.delete_copies(conn, project, LEFT)
         return ProjectMove(project, cell, plan.kept, finished=True)
 
 
@@ -72,7 +79,7 @@ async def _connect(
     check_cell_name(settings, cell, "--discard")
     connections, away = await connect_cells(stack, settings, make_keyring(settings))
     if away:
-        raise unavailable(away)
+        raise refuse_away(away, [*away])
     return connections
 
 
@@ -84,12 +91,38 @@ async def _plan(connections: Mapping[str, Connection], project: str, cell: str) 
     whole = cell in here
     if not kept or is_moving or not (whole or await moves.has_copies(connections[cell], project)):
         raise _refuse(project, cell, here)
-    what = {**dict.fromkeys(kept, "stays"), cell: "is deleted"}
-    facts = [
-        f"{name}, which {verb}: {await moves.summarize(connections[name], project)}"
-        for name, verb in what.items()
-    ]
+    record = states[cell]
+    if not whole and record is not None and record.state is MoveState.MOVED:
+        raise await _refuse_former(connections, record, project, cell)
+    found = {name: await moves.summarize(connections[name], project) for name in (*kept, cell)}
+    facts = [f"{name}, which stays: {found[name]}" for name in kept]
+    deleted = found[cell] if whole else f"{found[cell].rows} copies of rows"
+    facts.append(f"{cell}, which is deleted: {deleted}")
     return DiscardPlan(kept[0], whole, facts)
+
+
+async def _refuse_former(
+    connections: Mapping[str, Connection], record: MoveRecord, project: str, cell: str
+) -> Conflict:
+    """What to raise for rows that a move from this cell has left: the other cell can have lost
+    them, or its standbys do not have them yet."""
+    target = record.moving_to
+    if target not in connections:
+        raise refuse_away({}, [target])
+    if await moves.read_outcome(connections[target], project, cell, record):
+        remedy = f"Finish the move with --to {target}, which deletes them"
+    else:
+        remedy = (
+            f'The cell "{target}" does not have them any more. Put them back with --undo; then'
+            " discard the project in one of the cells, if both have it"
+        )
+    return Conflict(
+        f'the rows of the project "{project}" in the cell "{cell}" are those of its move to'
+        f' "{target}"',
+        place=COMMAND,
+        remedy=remedy,
+        code="MoveLeftovers",
+    )
 
 
 def _refuse(project: str, cell: str, here: Sequence[str]) -> Conflict:

@@ -19,11 +19,12 @@ from engine.store.encryption.secret_values import Keyring
 from engine.store.fault_points import UNDO_POINT, reach
 from engine.store.maintenance import moving_schemas as schemas
 from engine.store.maintenance import project_moves as moves
+from engine.store.maintenance.keys_in_use import check_keys_in_use
 from engine.store.maintenance.project_moves import MOVING, MoveRecord
 from engine.store.maintenance.standbys import find_behind, read_log_position
 from engine.store.schema.upgrade import check_current
 from engine.words import MoveState
-from hub.api.cells import PLACE, unavailable
+from hub.api.cells import PLACE
 from hub.checks.offline_database import connect
 from hub.program.wiring import make_keyring
 from hub.settings.settings import Settings
@@ -40,6 +41,8 @@ MAX_NAMED = 10
 LOCK_INTERVAL = 6.0
 
 Report = Callable[[str], None]
+#: The cells that are away, and the reasons.
+AwayCells = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ async def move_project(
     try:
         async with AsyncExitStack() as stack:
             connections, away = await connect_cells(stack, settings, make_keyring(settings))
+            await stack.enter_async_context(exclude_others(settings, project, connections))
             states = {
                 name: await moves.read_state(one, project) for name, one in connections.items()
             }
@@ -77,16 +81,14 @@ async def move_project(
             is_announced = state is not None and state.state is MoveState.ANNOUNCED
             for name in (move.source, move.target):
                 if name not in connections and not (undo and is_announced and name == move.target):
-                    raise unavailable([name])
-            await stack.enter_async_context(exclude_others(settings, project, connections))
+                    raise refuse_away(away, [name])
             source = connections[move.source]
             if undo and move.finished:
                 await schemas.drop_schema(source, project)
             elif undo:
-                await _undo(move, source, connections.get(move.target))
+                await _undo(move, source, connections.get(move.target), away)
             else:
                 destination = connections[move.target]
-                await _check_cells(move, source, destination)
                 steps = _Steps(move, source, destination, make_keyring(settings), report)
                 await steps.run(wait)
             return move
@@ -127,17 +129,17 @@ def check_cell_name(settings: Settings, cell: str | None, option: str) -> None:
 
 async def connect_cells(
     stack: AsyncExitStack, settings: Settings, keyring: Keyring
-) -> tuple[dict[str, Connection], list[str]]:
-    """Connections to the cells, by name, and the names of those that are away. Raises Conflict if a
-    database has another version, or is another cell."""
+) -> tuple[dict[str, Connection], AwayCells]:
+    """Connections to the cells, by name, and those that are away. Raises Conflict if a database has
+    another version, or is another cell."""
     connections: dict[str, Connection] = {}
-    away: list[str] = []
+    away: dict[str, str] = {}
     for one in settings.cells.databases:
         url = one.url.get_secret_value()
         try:
             conn = await stack.enter_async_context(connect(url, keyring=keyring))
-        except Unavailable:
-            away.append(one.name)
+        except Unavailable as error:
+            away[one.name] = error.finding.reason
             continue
         try:
             await check_current(conn)
@@ -153,10 +155,24 @@ async def connect_cells(
     return connections, away
 
 
+def refuse_away(away: AwayCells, names: Sequence[str]) -> Unavailable:
+    """names: of the cells that a command needs."""
+    reasons = [
+        f'the cell "{name}" is not available: {away.get(name, "[cells] databases lacks it")}'
+        for name in names
+    ]
+    return Unavailable(
+        "; ".join(reasons),
+        place=PLACE,
+        remedy="Run the same command again as soon as its database accepts connections",
+        code="CellUnavailable",
+    )
+
+
 async def _find_move(
     connections: Mapping[str, Connection],
     states: Mapping[str, MoveRecord | None],
-    away: list[str],
+    away: AwayCells,
     project: str,
     target: str,
     *,
@@ -169,7 +185,7 @@ async def _find_move(
     if (move := _find_under_way(states, project, target)) is not None:
         return move
     if away and (undo or not here):
-        raise unavailable(away)
+        raise refuse_away(away, [*away])
     lost = await _find_lost(connections, states, project)
     if lost is not None and here in ([], [lost.target]):
         return _check_lost(lost, undo=undo)
@@ -193,7 +209,7 @@ async def _find_move(
         )
     if here[0] != target:
         return ProjectMove(project, here[0], target)
-    if (leftover := await _find_leftover(connections, states, project, target)) is not None:
+    if (leftover := await _find_leftover(connections, states, away, project, target)) is not None:
         return leftover
     raise Conflict(
         f'the project "{project}" is already in the cell "{target}"',
@@ -235,6 +251,7 @@ def refuse_copies(project: str, cell: str) -> Conflict:
 async def _find_leftover(
     connections: Mapping[str, Connection],
     states: Mapping[str, MoveRecord | None],
+    away: AwayCells,
     project: str,
     target: str,
 ) -> ProjectMove | None:
@@ -242,20 +259,24 @@ async def _find_leftover(
     they are not known to be there."""
     for name, conn in connections.items():
         if name != target and await moves.has_rows(conn, project):
-            if not await _has_arrived(connections, states[name], project, name):
+            if not await _has_arrived(connections, states[name], away, project, name):
                 raise refuse_copies(project, name)
             return ProjectMove(project, name, target, finished=True)
     return None
 
 
 async def _has_arrived(
-    connections: Mapping[str, Connection], record: MoveRecord | None, project: str, source: str
+    connections: Mapping[str, Connection],
+    record: MoveRecord | None,
+    away: AwayCells,
+    project: str,
+    source: str,
 ) -> bool:
     """Whether the rows that are left in the cell `source` are in another cell."""
     if record is None or record.state is not MoveState.MOVED:
         return False
     if (target := connections.get(record.moving_to)) is None:
-        raise unavailable([record.moving_to])
+        raise refuse_away(away, [record.moving_to])
     return bool(await moves.read_outcome(target, project, source, record))
 
 
@@ -395,8 +416,10 @@ class _Steps:
                     code="MoveUnderWay",
                 )
             if not arrived:
+                await _check_cells(self._move, self._source, self._target)
                 await self._check_target()
             if not self.closed:
+                await check_keys_in_use(self._source, self._move.source, project, self._keyring)
                 await self._announce(wait, state)
                 await moves.close_project(self._source, project, self._id)
                 self.closed = True
@@ -589,13 +612,16 @@ async def delete_moved(conn: Connection, cell: str, project: str, report: Report
         raise moves.refuse_other(project)
     if late := await take_all(conn, project, state.id, MoveState.MOVED, report):
         report(f"{late} rows were still in the tables of {cell}")
-    await delete_tokens(conn, project)
-    await schemas.drop_schema(conn, project)
+    async with moves.during_move(conn, project, state.id, {MoveState.MOVED}):
+        await delete_tokens(conn, project)
+        await schemas.drop_schema(conn, project)
     await moves.delete_taken(conn, project, state.id)
     report(f"deleted in {cell}")
 
 
-async def _undo(move: ProjectMove, source: Connection, target: "Connection | None") -> None:
+async def _undo(
+    move: ProjectMove, source: Connection, target: "Connection | None", away: AwayCells
+) -> None:
     """End a move that has not arrived, or that the target has lost. target: None: it is away, and
     the move was only announced. Raises Conflict if it has arrived."""
     project = move.project
@@ -604,7 +630,7 @@ async def _undo(move: ProjectMove, source: Connection, target: "Connection | Non
         await schemas.drop_schema(source, project)
         return
     if target is None:
-        raise unavailable([move.target])
+        raise refuse_away(away, [move.target])
     state = await moves.read_state(source, project)
     if state is None or state.id != move.id or state.state is None:
         raise moves.refuse_other(project)
@@ -626,8 +652,7 @@ async def _undo(move: ProjectMove, source: Connection, target: "Connection | Non
             f" {move.source}",
             code="MoveArrived",
         )
-    while await moves.delete_page(target, project):
-        pass
+    await moves.delete_copies(target, project)
     await moves.restore_rows(source, project, state.id)
     reach(UNDO_POINT)
     await schemas.drop_schema(source, project)

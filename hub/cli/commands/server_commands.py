@@ -55,7 +55,7 @@ def serve(
     try:
         if listen and is_address(listen) and "api" in roles:
             check_address(listen, LISTEN)
-        from hub.settings.settings import load_settings
+        from hub.settings.settings import load_settings, reload_settings
 
         options = {
             "server.listen": listen,
@@ -74,7 +74,7 @@ def serve(
     log_start(settings, roles, has_all_roles=roles == frozenset(ROLES))
     from hub.program.server_processes import serve as run_server
 
-    raise typer.Exit(run_server(settings, roles, lambda: load_settings(config, options)))
+    raise typer.Exit(run_server(settings, roles, lambda: reload_settings(config, options)))
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """headgate admin create-token: in the database, or in the cell of the project, or in all cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from engine.cells import possible_cells
@@ -11,9 +11,9 @@ from engine.store.access.tokens import EVERYWHERE, NewToken, TokenRecord
 from engine.store.connection import Connection
 from engine.store.maintenance.project_moves import MOVING, read_state
 from engine.store.projects.cells import add_project, read_cell
-from hub.api.cells import no_cell, refuse_moving, unavailable
+from hub.api.cells import no_cell, refuse_moving
 from hub.checks.offline_database import open_offline
-from hub.cli.commands.project_move import connect_cells
+from hub.cli.commands.project_move import AwayCells, connect_cells, refuse_away
 from hub.program.wiring import make_keyring
 from hub.settings.settings import Settings
 
@@ -48,7 +48,7 @@ async def _create_in_cells(settings: Settings, new: NewToken) -> TokenRecord:
     async with AsyncExitStack() as stack:
         cells, away = await connect_cells(stack, settings, make_keyring(settings))
         if not cells:
-            raise unavailable(away)
+            raise refuse_away(away, [*away])
         if new.project == EVERYWHERE:
             record = await tokens.create(next(iter(cells.values())), new)
             await share_tokens({name: on_connection(conn) for name, conn in cells.items()})
@@ -59,7 +59,7 @@ async def _create_in_cells(settings: Settings, new: NewToken) -> TokenRecord:
             return await tokens.create(cells[name], new)
 
 
-async def _find_cell(cells: Mapping[str, Connection], away: Sequence[str], project: str) -> str:
+async def _find_cell(cells: Mapping[str, Connection], away: AwayCells, project: str) -> str:
     """The cell that has a project or gets it. Raises Unavailable if it moves, or if a cell that is
     away can have it, and NotFound."""
     states = {name: await read_state(conn, project) for name, conn in cells.items()}
@@ -69,7 +69,7 @@ async def _find_cell(cells: Mapping[str, Connection], away: Sequence[str], proje
         if one is not None and one.state is None:
             return name
     if away:
-        raise unavailable(away)
+        raise refuse_away(away, [*away])
     records = [await read_cell(conn) for conn in cells.values()]
     newest = max(filter(None, records), key=lambda record: record.agreed, default=None)
     if newest is None or not newest.agreed:

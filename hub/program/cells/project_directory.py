@@ -126,11 +126,13 @@ class ProjectDirectory:
     def _moving_from(self, states: MoveStates) -> tuple[str, MoveRecord] | None:
         """The cell that a project has left, where it is read until it is in the other one. None:
         there is none, or the other one is away, and can have changed the project by now."""
+        if any(one.state in (None, MoveState.ANNOUNCED) for one in states.values()):
+            return None  # a cell has it, also if an earlier move was never finished
         for name, one in states.items():
             target = states.get(one.moving_to)
-            arrived = target is not None and target.state is None
+            left_again = target is not None and target.has_left_after(one)
             is_away = one.moving_to not in self._cells.states or one.moving_to in self._cells.away()
-            if one.state is MoveState.TAKEN and one.schema and not (arrived or is_away):
+            if one.state is MoveState.TAKEN and one.schema and not (left_again or is_away):
                 return name, one
         return None
 
