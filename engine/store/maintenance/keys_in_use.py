@@ -10,33 +10,33 @@ from engine import errors
 from engine.store.access.token_keys import key_check
 from engine.store.connection import Connection
 from engine.store.encryption.secret_values import Keyring
-from engine.store.maintenance.project_moves import LONG, MOVED, SET_FORMAT
+from engine.store.maintenance import project_moves as moves
 from engine.store.maintenance.reencryption import TABLES, EncryptedTable
 
 #: In documents, and in texts: see engine/store/encryption/secret_values.py. Texts of version 0.1
 #: have no key.
-_IN_DOCUMENTS = r"""
+_in_documents = r"""
 select found[1] as key_id
   from {table} t
  cross join lateral regexp_matches(
            concat_ws(' ', {columns}), '\{{"\$sealed:v2:([0-9a-f]{{16}})": "', 'g') found
  where {condition}
 """
-_IN_TEXTS = """
+_in_texts = """
 select encode(substr(t.{column}, 2, 8), 'hex') as key_id
   from {table} t where get_byte(t.{column}, 0) = 2 and ({condition})
 """
 
 
 def _select_keys(table: EncryptedTable) -> str:
-    condition = MOVED[table.name]
+    condition = moves.MOVED[table.name]
     selects = [
-        _IN_TEXTS.format(table=table.name, column=column, condition=condition)
+        _in_texts.format(table=table.name, column=column, condition=condition)
         for column in table.texts
     ]
     if table.documents:
         columns = ", ".join(f"t.{name}::text" for name in table.documents)
-        selects.append(_IN_DOCUMENTS.format(table=table.name, columns=columns, condition=condition))
+        selects.append(_in_documents.format(table=table.name, columns=columns, condition=condition))
     return " union ".join(selects)
 
 
@@ -57,9 +57,11 @@ async def check_keys_in_use(conn: Connection, cell: str, project: str, keyring: 
             code="OtherKey",
         )
     async with conn.transaction():
-        await conn.execute(SET_FORMAT)
+        await conn.execute(moves.SET_FORMAT)
         for table, statement in KEYS_IN_USE.items():
-            found = {row["key_id"] for row in await conn.fetch(statement, project, timeout=LONG)}
+            found = {
+                row["key_id"] for row in await conn.fetch(statement, project, timeout=moves.LONG)
+            }
             if others := sorted(found - {own}):
                 raise errors.Conflict(
                     f'the table "{table}" of the cell "{cell}" has values of the project'
