@@ -60,7 +60,7 @@ endif
 test-explore: $(READY) programs ## explore the models, and random templates and events: minutes
 	$(PYTHON) -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder --durations=25 tests/property tests/model)
 
-test-clean-machine: ## run make demo and make test on a minimal Debian 12 in a chroot (as root)
+test-clean-machine: ## run make demo, the units with systemd, and make test on a minimal Debian 12 (as root)
 	@.ci/clean-machine $(if $(ARGS),"$(ARGS)")
 
 # Installs the Debian packages in $$missing, or lists them.

@@ -369,7 +369,7 @@ SETTINGS_SECTIONS = (
     Section(PRODUCTION, "Configure", before={"head -c 32": ["mkdir etc"]}, names=ACCOUNT),
     Section(PRODUCTION, "Start", before={"headgate admin migrate": [
         "mkdir etc", File("etc/headgate.toml", ""), "headgate serve --config etc/headgate.toml",
-    ]}, left_out=("systemctl",), names=ACCOUNT),
+    ]}, left_out=("systemctl", "chown root"), names=ACCOUNT),
     Section("how-to/run-on-kubernetes.md", "Install", left_out=("podman", "kubectl", "helm")),
     Section("how-to/trace-a-change.md", "Send spans", after={
         "pip install": ["ls -d plugins/opentelemetry/exporter"],

@@ -192,11 +192,6 @@ GUIDES = (
             FEWER: ["headgate hook continue crew:workers", "headgate watch crew"],
         },
     ),
-    Guide(
-        "../examples/shop/README.md",
-        left_out=("make serve",),
-        names={".venv/bin/headgate": "headgate"},
-    ),
     Guide("how-to/wait-for-a-signal.md", left_out=("curl",)),
     Guide("how-to/write-a-listener.md"),
 )

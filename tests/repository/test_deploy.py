@@ -29,7 +29,8 @@ KNOWN = {
         "Type", "User", "Group", "EnvironmentFile", "ExecStart", "ExecReload", "Restart",
         "RestartSec", "TimeoutStopSec", "StateDirectory", "StateDirectoryMode",
         "ConfigurationDirectory", "ConfigurationDirectoryMode", "WorkingDirectory", "UMask",
-        "LimitNOFILE", "NoNewPrivileges", "CapabilityBoundingSet", "AmbientCapabilities",
+        "LimitNOFILE", "Environment", "KillMode",
+        "NoNewPrivileges", "CapabilityBoundingSet", "AmbientCapabilities",
         "ProtectSystem", "ProtectHome", "ProtectProc", "ProcSubset", "ProtectClock",
         "ProtectHostname", "ProtectControlGroups", "ProtectKernelLogs", "ProtectKernelModules",
         "ProtectKernelTunables", "PrivateTmp", "PrivateDevices", "PrivateUsers", "LockPersonality",
@@ -74,7 +75,20 @@ def test_a_unit_that_runs_commands_can_only_switch_to_their_account() -> None:
     more = unit("headgate@engine.service.d/commands.conf")["Service"]
     assert (usual["CapabilityBoundingSet"], more["User"]) == ("", "root")
     assert set(more["CapabilityBoundingSet"].split()) == {"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}
+    # systemd gives a StateDirectory to the account of the unit that started last, and ProtectHome
+    # hides root's home, where the client of PostgreSQL looks for certificates.
+    own = "/var/lib/" + more["StateDirectory"]
+    assert usual["StateDirectory"] != more["StateDirectory"]
+    assert (more["WorkingDirectory"], more["Environment"]) == (own, f"HOME={own}")
     assert set(more) <= KNOWN["Service"]
+
+
+def test_a_unit_stops_by_its_main_process_and_reloads_without_another_program() -> None:
+    """Programs of Headgate::Command and an embedded database get no SIGTERM from systemd, and a
+    minimal Debian has no /bin/kill."""
+    service = unit("headgate@.service")["Service"]
+    assert service["KillMode"] == "mixed"
+    assert service["ExecReload"] == "/bin/sh -c 'kill -HUP $$MAINPID'"
 
 
 def test_the_guide_installs_nothing_without_a_hash() -> None:
