@@ -4,7 +4,8 @@
 others, except those that need an OpenStack, which `make test-openstack` executes: those of examples/openstack
 and of docs/how-to/import-existing-resources.md (`tests/openstack/test_examples.py`), of
 docs/how-to/migrate-from-heat.md with OpenStack Heat (`test_migration.py`) and of
-docs/how-to/wait-for-a-signal.md with Swift (`test_swift_signal.py`).
+docs/how-to/wait-for-a-signal.md with Swift (`test_swift_signal.py`). `make test-ansible` executes `pip install`
+of docs/how-to/use-ansible-and-terraform.md (`tests/ansible/test_playbooks.py`).
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,4 @@ UNEXECUTED: Mapping[str, Mapping[str, str]] = {
     "docs/how-to/run-on-kubernetes.md": dict.fromkeys(
         ("podman", "kubectl", "helm"), KUBERNETES
     ),
-    "docs/how-to/use-ansible-and-terraform.md": {
-        "pip install": "it installs packages; `make test-ansible` installs requirements/ansible.lock",
-    },
 }  # fmt: skip
