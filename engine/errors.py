@@ -6,7 +6,7 @@ to HTTP status codes.
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -126,6 +126,17 @@ class Invalid(HeadgateError):
         super().__init__(first.reason, place=first.place, remedy=first.remedy, code=first.code)
         self.args = ("\n".join(str(finding) for finding in self.findings),)
         self.warnings = tuple(warnings)
+
+
+class MissingTemplates(Invalid):
+    """The request refers to templates at URLs that are not among its files. urls: of those that are
+    known; the templates there may refer to more."""
+
+    def __init__(
+        self, findings: Sequence[Finding], urls: Collection[str], warnings: Sequence[Finding] = ()
+    ) -> None:
+        super().__init__(findings, warnings)
+        self.urls = frozenset(urls)
 
 
 class NotFound(HeadgateError):

@@ -14,12 +14,14 @@ from uuid import UUID
 from engine.errors import Conflict, Findings, Invalid, LimitReached
 from engine.hooks.rule_patterns import cleared_inside
 from engine.hot.definition.stack import PER_STACK, StackDefinition
+from engine.hot.definition.template_stacks import with_parameters_alone
 from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.expressions.expression import is_static
 from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.nested.template_stack import PARAMETERS, TEMPLATE_STACK, stack_parameters
 from engine.plan.draft import Options
 from engine.plan.drift import NO_MARKS, DriftMarks
-from engine.plan.expected_changes import UNKNOWN
+from engine.plan.expected_changes import UNKNOWN, contains_unknown
 from engine.service.actions.moves import Moves
 from engine.service.observations import read_repairs, read_unobserved
 from engine.service.plan_preview import (
@@ -445,7 +447,7 @@ class DryRun:
                 DeletionPolicy(wanted.deletion_policy),
                 wanted.metadata if is_static(wanted.metadata) else {},
                 wanted.update_policy or {} if is_static(wanted.update_policy) else {},
-                owner.secret,
+                owner.secret_parameters,
             )
         if target.stack_id is None:
             unknown |= PER_STACK
@@ -474,10 +476,14 @@ class DryRun:
             return ReconcileNested(None, {}), parameters
         nested = definition.nested.get(owner.resource.name)
         if nested is not None:
-            known = {key: value for key, value in owner.values.items() if value is not UNKNOWN}
+            values, file = owner.values, ""
+            if owner.resource.type == TEMPLATE_STACK:
+                values, file = owner.parameters, nested.kind.file
+            known = {key: value for key, value in values.items() if value is not UNKNOWN}
             names = nested.kind.schema.properties.keys()
-            possible = names if "" in owner.values else owner.values.keys()
-            return ReconcileNested(None, known), frozenset(names & possible - known.keys())
+            possible = names if "" in values else values.keys()
+            unknown = frozenset(names & possible - known.keys())
+            return ReconcileNested(None, known, file=file), unknown
         call = _preview_call(definition, owner.previewer, owner.resource, owner.stack)
         if call is None:
             return None, frozenset()
@@ -550,6 +556,33 @@ class _Owner:
     def secret(self) -> frozenset[str]:
         """Names of secret properties."""
         return self.previewer.secret.get(self.resource.name, frozenset())
+
+    @property
+    def parameters(self) -> Mapping[str, Json]:
+        """The expected parameters of a nested stack whose template is at a URL, with UNKNOWN for
+        unknown ones; "": any of them may be unknown."""
+        values = self.values
+        if values.get(PARAMETERS) is UNKNOWN:
+            values = self.previewer.known_parts(self.resource.name) or values
+        found = {"": UNKNOWN} if "" in values else stack_parameters(values)
+        if not isinstance(found, Mapping):
+            return {"": UNKNOWN}
+        return {
+            name: UNKNOWN if contains_unknown(value) else value for name, value in found.items()
+        }
+
+    @property
+    def secret_parameters(self) -> frozenset[str]:
+        """Names of secret parameters of the nested stack."""
+        definition = self.desired.blueprint.definition
+        wanted = definition.resources[self.resource.name]
+        if wanted.type != TEMPLATE_STACK:
+            return self.secret
+        nested = definition.nested.get(wanted.name)
+        names = frozenset(nested.kind.schema.properties) if nested else frozenset[str]()
+        if PARAMETERS in self.secret and PARAMETERS not in wanted.secret_properties(()):
+            return names
+        return with_parameters_alone(wanted).secret_properties(names)
 
 
 def _no_restrictions(name: str) -> frozenset[Restriction]:

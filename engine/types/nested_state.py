@@ -66,11 +66,16 @@ def snapshot_nested(call: Call) -> Outcome:
 
 
 def restore_nested(
-    call: Call, parameters: Mapping[str, Json] | None, done: Callable[[Child], Outcome]
+    call: Call,
+    parameters: Mapping[str, Json] | None,
+    done: Callable[[Child], Outcome],
+    file: str = "",
 ) -> Outcome | None:
     """Return the nested stack to the snapshot that is restored; None: none is restored, or the
-    nested stack of that time is gone. parameters: as in `RestoreNested`."""
+    nested stack of that time is gone. parameters, file: as in `RestoreNested`."""
     known = (call.kept or {}).get(SNAPSHOT)
     if known is None or call.child is None or known["stack"] != str(call.child.id):
         return None
-    return run_nested(call, "restore", RestoreNested(UUID(known["snapshot"]), parameters), done)
+    return run_nested(
+        call, "restore", RestoreNested(UUID(known["snapshot"]), parameters, file), done
+    )

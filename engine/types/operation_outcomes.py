@@ -97,26 +97,29 @@ class Stopped:
 class ReconcileNested:
     """Update the nested stack to this template, or create it.
 
-    template: the parsed template; None: the template file that the resource's type names.
-    parameters: by name. The environment is the part of the parent's environment that applies to the
-    resource. adopts: `resources` of an exported nested stack: their physical resources are adopted.
-    certain: in a dry run, False if unknown values decide which resources the template has.
+    template: the parsed template; None: the template file that the resource's type names, or that
+    with the URL `file`. parameters: by name. The environment is the part of the parent's
+    environment that applies to the resource. adopts: `resources` of an exported nested stack: their
+    physical resources are adopted. certain: in a dry run, False if unknown values decide which
+    resources the template has.
     """
 
     template: Mapping[str, Json] | None = field(repr=False)
     parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
     adopts: Mapping[str, Json] | None = field(default=None, repr=False)
     certain: bool = True
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreNested:
     """Return the nested stack to a snapshot of it. parameters: as in `ReconcileNested`, for the
-    template file that the resource's type names; None: the template and the parameters of the
-    snapshot."""
+    template file that the resource's type names, or `file`; None: the template and the parameters
+    of the snapshot."""
 
     snapshot_id: UUID
     parameters: Mapping[str, Json] | None = field(default=None, repr=False)
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from engine.types.object_signals import NO_SERVICES, SignalServices
 from engine.types.placement import Placer, load_installed
 from engine.types.random_string import RandomString
 from engine.types.successor import Successors
-from engine.types.template_resource import TemplateResource
+from engine.types.template_resource import TemplateResource, TemplateStack
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
 from engine.types.wait_conditions import wait_types
@@ -166,6 +166,7 @@ def built_in(
         Value(),
         Delay(randomness),
         AccessPolicy(),
+        TemplateStack(),
         *wait_types(services),
         *groups(placer or load_installed()),
     ]

@@ -109,6 +109,10 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
     "OS::Heat::SwiftSignalHandle": ({}, {}),
     "OS::Heat::WaitCondition": ({"handle": "NO_SIGNAL", "timeout": 9}, {"count": 2}),
     "OS::Heat::SwiftSignal": ({"handle": "NO_SIGNAL", "timeout": 9}, {"timeout": 8}),
+    "AWS::CloudFormation::Stack": (
+        {"TemplateURL": "http://templates.test/a.yaml", "Parameters": {"a": 1}},
+        {"Parameters": {"a": 2}},
+    ),
     "AWS::CloudFormation::WaitConditionHandle": ({}, {}),
     "AWS::CloudFormation::WaitCondition": ({"Handle": "NO_SIGNAL", "Timeout": 9}, {"Count": 2}),
     "OS::Heat::Stack": (

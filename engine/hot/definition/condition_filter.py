@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.errors import Findings
+from engine.hot.definition.template_stacks import TemplateAddresses
 from engine.hot.environment.environment import Environment
 from engine.hot.environment.registry import (
     CIRCLE_REMEDY,
@@ -15,6 +16,12 @@ from engine.hot.environment.registry import (
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.nested.group_members import with_member_attributes
 from engine.hot.nested.nested_templates import NestedTemplates, TypeUse
+from engine.hot.nested.template_stack import (
+    TEMPLATE_STACK,
+    TEMPLATE_URL,
+    TIMEOUT,
+    template_stack_schema,
+)
 from engine.hot.nested.template_type import TemplateType
 from engine.hot.schema.type_schema import TypeSchema, unknown_type_remedy
 from engine.hot.template.template import ResourceBody
@@ -44,13 +51,15 @@ class EnabledResource:
 
 @dataclass(slots=True)
 class ConditionFilter:
-    """resolved_types: resolved types that are the same for every resource."""
+    """addresses: of templates at URLs. resolved_types: resolved types that are the same for every
+    resource."""
 
     environment: Environment
     types: Mapping[str, TypeSchema]
     conditions: Conditions
     nesting: NestedTemplates
     findings: Findings
+    addresses: TemplateAddresses
     resolved_types: dict[str, ResolvedType] = field(default_factory=dict)
 
     def select(self, body: ResourceBody) -> EnabledResource | None:
@@ -77,6 +86,8 @@ class ConditionFilter:
         if found is None:
             self._report_unknown(self._use_of(body), wrong)
             return EnabledResource(body, body.type, None, findings=wrong)
+        if found.type == TEMPLATE_STACK:
+            return self._open_address(body, wrong)
         if not is_template_file(found.type):
             registry = self.environment.registry
             schema = with_member_attributes(self.types[found.type], body, registry, self.types)
@@ -88,6 +99,26 @@ class ConditionFilter:
         if kind is not None:
             self.nesting.check_facade(kind, found, use, self.environment, self.types, wrong)
         return EnabledResource(body, found.type, kind.schema if kind else None, kind, wrong)
+
+    def _open_address(self, body: ResourceBody, wrong: Findings) -> EnabledResource:
+        """Return a resource whose template is at a URL."""
+        dialect, schema = self.conditions.version.dialect, self.types[TEMPLATE_STACK]
+        place = body.place_in(dialect.resources)
+        properties = f"{place}.{dialect.properties}"
+        if isinstance(body.properties, dict) and body.properties.get(TIMEOUT) is not None:
+            reason = f"{TIMEOUT} has no effect: the time limit of the stack applies."
+            wrong.warn(f"{properties}.{TIMEOUT}", reason, "Remove it.", "NoEffect")
+        at = f"{properties}.{TEMPLATE_URL}"
+        url = self.addresses.read(body, at, wrong)
+        if url is None:
+            return EnabledResource(body, TEMPLATE_STACK, schema, findings=wrong)
+        use = TypeUse(body.name, body.type, place, at)
+        found = ResolvedType(url)
+        kind = self.nesting.open_template(found, use, self.environment, self.types, wrong)
+        if kind is None:
+            return EnabledResource(body, TEMPLATE_STACK, None, findings=wrong)
+        schema = template_stack_schema(kind.schema, values_later=self.nesting.values_later)
+        return EnabledResource(body, TEMPLATE_STACK, schema, kind, wrong)
 
     def _use_of(self, body: ResourceBody) -> TypeUse:
         dialect = self.conditions.version.dialect

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine.hot.definition.condition_filter import ConditionFilter, EnabledResource
 from engine.hot.definition.expansion import Expansion, OpenNames, expand
+from engine.hot.definition.template_stacks import TemplateAddresses
 from engine.hot.environment.environment import Environment
 from engine.hot.evaluation.conditions import Conditions
 from engine.hot.evaluation.evaluator import EvaluationScope
@@ -62,7 +63,8 @@ def select_resources(
     scope: without types and locals.
     """
     expansion = expand(template, scope, nesting)
-    choosing = ConditionFilter(environment, types, conditions, nesting, scope.findings)
+    addresses = TemplateAddresses(template, scope, nesting)
+    choosing = ConditionFilter(environment, types, conditions, nesting, scope.findings, addresses)
     enabled: dict[str, EnabledResource] = {}
     for name, body in expansion.bodies.items():
         if (one := choosing.select(body)) is not None:

@@ -24,6 +24,7 @@ from engine.hot.definition.resource_properties import CheckProperties, PropertyC
 from engine.hot.definition.resources import ResourceBuilder
 from engine.hot.definition.reuse import NONE_REUSABLE, ReusableResources
 from engine.hot.definition.selected_resources import SelectedResources, select_resources
+from engine.hot.definition.template_stacks import with_parameters_alone
 from engine.hot.definition.validators import check_constraint_names
 from engine.hot.environment.environment import Environment
 from engine.hot.environment.registry import CircularAlias
@@ -438,11 +439,12 @@ class _ContainedStacks:
         for name, kind in self.builder.nested_types.items():
             resource, place = resources[name], nested_place(resources[name].place, kind.file)
             inside = replace(self.tree, nesting=self.tree.nesting.enter(kind.file))
-            parameters, unknown = nested_parameters(kind.schema, resource.properties)
+            values = with_parameters_alone(resource)
+            parameters, unknown = nested_parameters(kind.schema, values.properties)
             if self.tree.nesting.values_later:
                 required = (key for key, one in kind.schema.properties.items() if one.required)
                 unknown |= frozenset(required).difference(parameters)
-            given = self._input(resource, parameters, unknown)
+            given = self._input(values, parameters, unknown)
             before = self.tree.nesting.resource_count
             try:
                 found = _reuse(last.get(id(kind)), given, inside.nesting) or inside.define(

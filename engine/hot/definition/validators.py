@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from engine.errors import Findings, one_of
 from engine.hot.definition.model import ResourceDefinition, StackDefinition
 from engine.hot.expressions.expression import Expression, is_static
+from engine.hot.nested.template_stack import TEMPLATE_STACK, parameter_fields
 from engine.hot.schema.custom_constraints import CUSTOM_CHECKS, SERVICE_CONSTRAINTS
 from engine.hot.schema.parameters import ParameterSchema
 from engine.hot.schema.type_schema import Property, TypeSchema
@@ -116,6 +117,8 @@ def _fields(
     """Return the properties of a resource; of a nested template, its parameters."""
     nested = definition.nested.get(resource.name)
     schema = types.get(resource.type) if nested is None else nested.kind.schema
+    if schema is not None and nested is not None and resource.type == TEMPLATE_STACK:
+        return parameter_fields(schema.properties)
     return {} if schema is None else schema.properties
 
 

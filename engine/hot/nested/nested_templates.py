@@ -20,6 +20,12 @@ from engine.hot.environment.registry import (
 )
 from engine.hot.functions.function import OUTPUT_ERROR
 from engine.hot.nested.group_members import with_member_attributes
+from engine.hot.nested.template_stack import (
+    TEMPLATE_STACK,
+    UNKNOWN_TEMPLATE,
+    literal_address,
+    template_stack_schema,
+)
 from engine.hot.nested.template_type import (
     TemplateType,
     facade_mismatches,
@@ -29,7 +35,7 @@ from engine.hot.nested.template_type import (
 )
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.syntax.document import DEFAULT_LIMITS, DocumentLimits, read_document
-from engine.hot.template.template import Template, read_template
+from engine.hot.template.template import ResourceBody, Template, read_template
 
 #: Default maximum of the levels of nested stacks below a root stack. TripleO's overcloud has 6.
 NESTING_DEPTH: Final = 7
@@ -220,13 +226,25 @@ class NestedTemplates:
                 continue  # reported when the template is defined
             if found is None:
                 continue
-            if is_template_file(found.type):
+            if found.type == TEMPLATE_STACK:
+                schema = self._schema_at_address(body, kind.environment, types)
+            elif is_template_file(found.type):
                 schema = self._nested_schema(found, body.name, kind.environment, types)
             else:
                 schema = with_member_attributes(types[found.type], body, registry, types)
             if schema is not None and schema.has_secrets():
                 secret[body.name] = schema
         return secret
+
+    def _schema_at_address(
+        self, body: ResourceBody, environment: Environment, types: Mapping[str, TypeSchema]
+    ) -> TypeSchema | None:
+        """Return the schema of a resource whose template is at a URL."""
+        url = literal_address(body.properties)
+        if url is None:
+            return UNKNOWN_TEMPLATE
+        inside = self._nested_schema(ResolvedType(url), body.name, environment, types)
+        return None if inside is None else template_stack_schema(inside)
 
     def _nested_schema(
         self,

@@ -46,7 +46,6 @@ ABSENT_TYPES: Final[Mapping[str, AbsentType]] = MappingProxyType(
         **_in_place_of(
             "Headgate does not have this type, which imitates Amazon Web Services.",
             {
-                "AWS::CloudFormation::Stack": "the file name of the nested template as the type",
                 "AWS::CloudWatch::Alarm": _WITHOUT_REPLACEMENT,
                 "AWS::ElasticLoadBalancing::LoadBalancer": "OS::Octavia::LoadBalancer",
                 "AWS::IAM::AccessKey": _WITHOUT_REPLACEMENT,

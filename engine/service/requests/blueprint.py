@@ -7,7 +7,15 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.errors import BODY, Finding, Findings, Invalid, as_errors, one_of
+from engine.errors import (
+    BODY,
+    Finding,
+    Findings,
+    Invalid,
+    MissingTemplates,
+    as_errors,
+    one_of,
+)
 from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.rule import HookLimits
 from engine.hooks.rule_patterns import declarations_of_parent
@@ -226,7 +234,10 @@ def build(
     if strict:
         findings.all += as_errors(warnings)
     if definition is None or findings.all:
-        raise Invalid(findings.all, () if strict else warnings)
+        shown = () if strict else warnings
+        if missing := parsed.nesting.missing:
+            raise MissingTemplates(findings.all, missing, shown)
+        raise Invalid(findings.all, shown)
     hidden = hidden_names(definition, environment, kept_hidden)
     sources = limits.source
     return Blueprint(

@@ -6,17 +6,19 @@ from uuid import UUID
 
 import orjson
 
-from engine.errors import Findings, Invalid
+from engine.errors import Findings, Invalid, one_of
 from engine.hooks.operator import operator_declarations
 from engine.hooks.rule_patterns import declarations_of_parent
 from engine.hooks.rule_reader import Decide, Reader
 from engine.hot.definition.stack import define_stack
 from engine.hot.environment.environment import Environment
+from engine.hot.environment.registry import ResolvedType
 from engine.hot.evaluation.resource_facade import ResourceFacade
 from engine.hot.evaluation.stack_outputs import StackOutputs
 from engine.hot.functions.function import UndecidedError
 from engine.hot.language.versions import VERSIONS
 from engine.hot.nested.nested_templates import TypeUse
+from engine.hot.nested.template_stack import TEMPLATE_STACK
 from engine.hot.nested.template_type import nested_parameters, settings_inside, template_type
 from engine.hot.syntax.document import check_document
 from engine.hot.syntax.keyed_names import plain_name
@@ -141,7 +143,7 @@ def build_nested(
     blueprint = Blueprint(
         template,
         environment,
-        _needed_files(files, template, environment) if stored else files,
+        _needed_files(files, template, environment, parameters) if stored else files,
         parameters,
         definition,
         operator_declarations(
@@ -193,6 +195,8 @@ def _template(
     type_name = parent.template.body_of(name).type
     found = environment.registry.find(type_name, name, registry.schemas())
     opened = None
+    if found is not None and found.type == TEMPLATE_STACK:
+        found = ResolvedType(command.file) if command.file else None
     if found is not None:
         use = TypeUse(name, type_name, place, f"{place}.{words.type}")
         opened = parent.nesting.open_template(found, use, environment, registry.schemas(), findings)
@@ -204,15 +208,24 @@ def _template(
             "Map the type to a template in resource_registry.",
         )
         raise Invalid(findings.all)
+    for given in sorted(command.parameters.keys() - opened.schema.properties.keys()):
+        remedy = one_of(given, [*opened.schema.properties], "Parameters")
+        findings.add(f"{place}.{words.properties}", f"Unknown Property {given}", remedy)
+    findings.raise_if_any()
     parameters, _ = nested_parameters(opened.schema, command.parameters)
     return opened.template, opened.environment, parameters
 
 
 def _needed_files(
-    files: Mapping[str, str], template: Template, environment: Environment
+    files: Mapping[str, str],
+    template: Template,
+    environment: Environment,
+    parameters: Mapping[str, Json],
 ) -> dict[str, str]:
-    """The files that a nested stack may need: those that its texts name, directly or indirectly."""
-    texts = [orjson.dumps([template.document, environment.document], default=str).decode()]
+    """The files that a nested stack may need: those that its texts or its parameters name, directly
+    or indirectly."""
+    named = [template.document, environment.document, parameters]
+    texts = [orjson.dumps(named, default=str).decode()]
     left, needed = dict(files), dict[str, str]()
     while texts:
         text = texts.pop()

@@ -5,8 +5,10 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
+from engine.errors import MissingTemplates
 from engine.hot.definition.reuse import NONE_REUSABLE
 from engine.hot.evaluation.stack_outputs import OutputName, StackOutput, StackOutputs
+from engine.hot.nested.template_stack import is_template_address
 from engine.service.reads.stack_outputs import read_stack_outputs, with_stack_outputs
 from engine.service.requests.blueprint import Blueprint, Limits, NestedPlace, build
 from engine.service.requests.definition_cache import CacheKey, DefinitionCache
@@ -16,6 +18,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.stacks import stack_locks
+from engine.store.stacks.templates import find_template
 from engine.types.registry import TypeRegistry
 
 NO_OUTPUTS: Mapping[OutputName, StackOutput] = {}
@@ -127,9 +130,9 @@ class Blueprints:
         the request names none; False: it is that of the stored environment."""
         if keeps_region:
             request = replace(request, current_region=stack.region)
-        return await self.build(
-            request,
-            stored,
+        build = partial(
+            self.build,
+            stored=stored,
             project=stack.project,
             stack_id=stack.id,
             name=stack.name,
@@ -137,3 +140,29 @@ class Blueprints:
             conn=conn,
             known=known,
         )
+        kept: dict[str, str] = {}
+        stored_files: Mapping[str, str] | None = None
+        while True:
+            try:
+                return await build(
+                    replace(request, files={**kept, **request.files}) if kept else request
+                )
+            except MissingTemplates as missing:
+                if stored_files is None:
+                    stored_files = await self._read_addressed_files(stack, conn)
+                more = (missing.urls & stored_files.keys()) - kept.keys()
+                if not more:
+                    raise
+                kept |= {url: stored_files[url] for url in more}
+
+    async def _read_addressed_files(
+        self, stack: stack_locks.LockedStack | StackRecord, conn: "Connection | None"
+    ) -> Mapping[str, str]:
+        """The stored templates of a stack that have been fetched from a URL, by it."""
+        if conn is not None:
+            stored = await find_template(conn, stack.id, stack.version)
+        else:
+            async with self._database.connection() as own:
+                stored = await find_template(own, stack.id, stack.version)
+        files = stored.files if stored else {}
+        return {name: text for name, text in files.items() if is_template_address(name)}

@@ -27,6 +27,7 @@ from engine.hot.expressions.expression import decode
 from engine.hot.expressions.member_attributes import ALL_SECRET
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.language.versions import date_of
+from engine.hot.nested.template_stack import TEMPLATE_STACK, stack_parameters
 from engine.plan.draft import AdoptedResource, Options, Plan
 from engine.plan.traversal_result import ended_early
 from engine.service.reads.stack_outputs import with_stack_outputs
@@ -558,7 +559,7 @@ async def _read_snapshot(
     if found[0].undecryptable:
         raise DecryptionFailed(found[0].undecryptable, place="snapshot", code="Undecryptable")
     if command.parameters is not None:
-        return ReconcileNested(None, command.parameters), found[0]
+        return ReconcileNested(None, command.parameters, file=command.file), found[0]
     stored = await read_template(conn, child.id, found[0].version)
     return ReconcileNested(stored.template, stored.parameters), found[0]
 
@@ -585,12 +586,21 @@ def _outcome_of_ended(state: str, child: NestedStackRecord | None) -> Outcome:
 def _resource(prepared: PreparedNode) -> OwningResource:
     work, shown = prepared.work, kept_view(prepared)
     properties = prepared.properties
+    if work.type == TEMPLATE_STACK:
+        properties = _parameters_of(properties)
+        shown = None if shown is None else _parameters_of(shown)
     secret = frozenset(
         name for name in properties if shown is not None and shown.get(name) != properties[name]
     )
     policy = (work.definition or {}).get("deletion_policy", DeletionPolicy.DELETE)
     metadata, updating = work.metadata_now or {}, work.update_policy_now or {}
     return OwningResource(work.name, str(policy), metadata, updating, secret, _secret_parts(work))
+
+
+def _parameters_of(properties: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The parameters of the nested stack; none if they are masked as a whole."""
+    found = stack_parameters(properties)
+    return found if isinstance(found, Mapping) else {}
 
 
 def _secret_parts(work: Work) -> frozenset[str]:

@@ -23,6 +23,7 @@ from engine.words import ANYONE, Json
 from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.orchestration import documents, responses
+from hub.api.orchestration.fetched_templates import with_templates
 from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import converge_request, read_stack_request
 from hub.api.orchestration.stacks import S
@@ -187,7 +188,11 @@ async def create(request: web.Request) -> web.Response:
     project, new = project_of(request), await read_stack_request(request)
     warned = Findings()
     async with locate_errors(request, new, warned):
-        preview, definition = await context_of(request).engine.dry_run.create(project, new, warned)
+        preview, definition = await with_templates(
+            request,
+            new,
+            lambda whole: context_of(request).engine.dry_run.create(project, whole, warned),
+        )
     warnings = await warning_documents(request, new, preview.warnings)
     url = documents.stack_url(base_of(request), project, new.name, NO_ID)
     stack: responses.PreviewedStack = {
@@ -244,7 +249,11 @@ async def _preview(
     project = project_of(request)
     warned = Findings()
     async with locate_errors(request, new, warned):
-        preview = await context_of(request).engine.dry_run.update(project, stack, new, warned)
+        preview = await with_templates(
+            request,
+            new,
+            lambda whole: context_of(request).engine.dry_run.update(project, stack, whole, warned),
+        )
     warnings = await warning_documents(request, new, preview.warnings)
     return json_response(preview_document(preview, project, warnings, nested=nested))
 

@@ -9,6 +9,7 @@ from hub.api.app_context import context_of, identity_of, project_of
 from hub.api.costly_requests import costly
 from hub.api.openapi_components import Document
 from hub.api.orchestration import documents, responses
+from hub.api.orchestration.fetched_templates import with_templates
 from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.request_validation import query_flag, stack_of
@@ -29,7 +30,11 @@ async def create(request: web.Request) -> web.Response:
     )
     warned = Findings()
     async with locate_errors(request, new, warned):
-        stack = await context_of(request).engine.stacks.create(project, new, warned)
+        stack = await with_templates(
+            request,
+            new,
+            lambda whole: context_of(request).engine.stacks.create(project, whole, warned),
+        )
     url = documents.stack_url(base_of(request), project, stack.name, stack.id)
     document: responses.CreatedStack = {
         "stack": {"id": str(stack.id), "links": [documents.link(url)]},
@@ -65,7 +70,11 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
         await engine.observations.complete(project_of(request), stack.id)
     warned = Findings()
     async with locate_errors(request, new, warned):
-        await engine.stacks.update(project_of(request), stack.id, new, warned)
+        await with_templates(
+            request,
+            new,
+            lambda whole: engine.stacks.update(project_of(request), stack.id, whole, warned),
+        )
     document: responses.AcceptedUpdate = {
         "warnings": await warning_documents(request, new, warned.warnings)
     }

@@ -4,16 +4,13 @@ The rules of a type across its properties are checked if all parameters have a v
 a stack is created or updated.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 from aiohttp import web
 
-from engine.errors import Finding, Findings, Invalid, as_errors
+from engine.errors import Finding, Findings, Invalid, MissingTemplates, as_errors
 from engine.hooks.operator import always
 from engine.hooks.rule_reader import Reader
 from engine.hot.definition.resource_properties import CheckProperties
@@ -45,6 +42,7 @@ from hub.api.orchestration.documents import (
     nested_parameters,
     template_description,
 )
+from hub.api.orchestration.fetched_templates import with_fetched_templates
 from hub.api.orchestration.request_texts import locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.request_validation import invalid, query_flag, query_list
@@ -53,12 +51,6 @@ from hub.auth.roles import Right
 
 #: Heat's code of a resource type whose service is unavailable, the only one that it can ignore.
 IGNORABLE = ("99001",)
-#: Templates for one request.
-MAX_FETCHED = 20
-#: Place of findings about fetched templates.
-PLACE = "files"
-
-T = TypeVar("T")
 #: Adds findings about the section `convergence` (None: there is none). Also given: the definition
 #: of the stack, and its project.
 CheckConvergence = Callable[[Json, StackDefinition, str, Findings], None]
@@ -269,58 +261,6 @@ def _define(
         findings.all += error.findings
         findings.warn_all(error.warnings)
         return None
-
-
-class MissingTemplates(Invalid):
-    """The request refers to templates at URLs, which must be fetched and can refer to more."""
-
-    def __init__(
-        self, findings: Sequence[Finding], urls: AbstractSet[str], warnings: Sequence[Finding] = ()
-    ) -> None:
-        super().__init__(findings, warnings)
-        self.urls = urls
-
-
-async def with_fetched_templates(
-    work: Callable[[Mapping[str, str]], Awaitable[T]], fetch: Callable[[str], Awaitable[str]]
-) -> T:
-    """Call work with templates by URL, again after each MissingTemplates. Raises Invalid.
-
-    fetch: returns the text at a URL; raises Invalid.
-    """
-    fetched: dict[str, str] = {}
-    while True:
-        try:
-            return await work(fetched)
-        except MissingTemplates as missing:
-            await _fetch(missing, fetched, fetch)
-
-
-async def _fetch(
-    missing: MissingTemplates, fetched: dict[str, str], fetch: Callable[[str], Awaitable[str]]
-) -> None:
-    urls = sorted(missing.urls - fetched.keys())
-    if not urls:
-        raise Invalid(missing.findings, missing.warnings)
-    if len(fetched) + len(urls) > MAX_FETCHED:
-        reason = f"More than {MAX_FETCHED} templates would have to be fetched."
-        raise Invalid([Finding(PLACE, reason, "Send them in `files`.", "RequestLimitExceeded")])
-    findings = Findings()
-
-    async def fetch_one(url: str) -> None:
-        try:
-            fetched[url] = await fetch(url)
-        except Invalid as error:
-            failed = f'Could not fetch remote template "{url}"'
-            findings.all += [
-                replace(one, place=PLACE, reason=f"{failed}: {one.reason}")
-                for one in error.findings
-            ]
-
-    async with asyncio.TaskGroup() as group:
-        for url in urls:
-            group.create_task(fetch_one(url))
-    findings.raise_if_any()
 
 
 ROUTES = (

@@ -275,7 +275,7 @@ async def test_nested_templates_are_validated_and_shown(run: Program, receiver: 
     receiver.respond_with_statuses(404)
     message = await refused(run, "/validate", **body)
     assert message.startswith(
-        f'files: Could not fetch remote template "{address}": it answered 404'
+        f'resources.far.type: Could not fetch remote template "{address}": it answered 404'
     )
     many = {f"r{number}": {"type": f"{address}/{number}.yaml"} for number in range(21)}
     fetched = len(receiver.received)

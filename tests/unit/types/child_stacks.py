@@ -27,7 +27,9 @@ def run_command(
     there = child or Child(StackId(id_), "inside", "", TraversalState.COMPLETE, "")
     if not isinstance(goal, ReconcileNested):
         return replace(there, step=step)
-    assert goal.template is not None
+    if goal.template is None:  # of a file
+        assert goal.file
+        return replace(there, step=step, outputs={"Address": "10.0.0.1"})
     created_at = {one.name: one.created_at for one in there.members}
     last = max(created_at.values(), default=BEGINNING)
     names = [*goal.template["resources"]]

@@ -81,7 +81,7 @@ SIZES: dict[str, tuple[dict[str, Any], AllowedSize | None]] = {
 def test_every_type_with_a_nested_stack_says_how_many_members_it_may_have() -> None:
     registry = built_in(Random(1), *deployment_groups(()))
     names = {name for name in registry.names() if registry.has_nested_stack(name)}
-    assert names == SIZES.keys()
+    assert names == {*SIZES, "AWS::CloudFormation::Stack"}
     for name, (properties, size) in SIZES.items():
         type_ = registry.get(name)
         assert isinstance(type_, Group)
@@ -90,6 +90,8 @@ def test_every_type_with_a_nested_stack_says_how_many_members_it_may_have() -> N
         assert type_.observe_nested({}, None).state is ObservedState.MISSING
         assert type_.observe_nested({}, UPDATED).state in ("present", "degraded"), name
         assert type_.observe_nested(properties, None).state is ObservedState.MISSING
-    template = registry.get("server.yaml")
-    assert isinstance(template, TemplateResource)
-    assert template.observe_nested({}, UPDATED).state is ObservedState.PRESENT
+    for name in ("server.yaml", "AWS::CloudFormation::Stack"):
+        template = registry.get(name)
+        assert isinstance(template, TemplateResource)
+        assert template.observe_nested({}, UPDATED).state is ObservedState.PRESENT
+        assert template.observe_nested({}, None).state is ObservedState.MISSING

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from engine.errors import Finding, Invalid
-from hub.api.orchestration.validation import MAX_FETCHED, MissingTemplates, with_fetched_templates
+from engine.errors import Finding, Invalid, MissingTemplates
+from hub.api.orchestration.fetched_templates import MAX_FETCHED, with_fetched_templates
 
 #: The templates that each template refers to.
 NAMES: Mapping[str, set[str]] = {"top": {"a", "b"}, "a": {"c"}, "b": {"c"}, "c": set()}

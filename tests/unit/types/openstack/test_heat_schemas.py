@@ -22,6 +22,7 @@ RECORDED = Path(__file__).parents[3] / "openstack" / "heat_schemas" / "schemas.j
 DOCS = Path(__file__).parents[4] / "docs" / "reference" / "openstack-types.md"
 SERVICES = (
     "AWS::AutoScaling::",
+    "AWS::CloudFormation::Stack",
     "AWS::EC2::",
     "OS::Aodh::",
     "OS::Barbican::",
@@ -94,7 +95,7 @@ DIFFERENCES |= {
 SCALING = {
     name: registry().get(name).schema
     for name in registry().names()
-    if name.startswith("AWS::AutoScaling::")
+    if name.startswith(("AWS::AutoScaling::", "AWS::CloudFormation::Stack"))
 }
 TYPES = {one.schema.name: one.schema for one in types_of_all_services()} | SCALING
 
