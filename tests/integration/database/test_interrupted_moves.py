@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from engine.cells import highest_ranked
 from engine.errors import Conflict
 from engine.store.access import tokens, trusts
+from engine.store.access.token_keys import key_check
 from engine.store.connection import connect
 from engine.store.encryption.secret_values import KEY_BYTES, Keyring
 from engine.store.fault_points import InjectedFault, inject_fault
@@ -55,6 +56,7 @@ from tests.support.receiver import running_receiver, until
 no_notice, urls, cells, twice = of_moves.no_notice, of_moves.urls, of_moves.cells, of_lost.twice
 things, short_notice = of_drift.things, of_drift.short_notice
 
+KEYRING = Keyring(bytes(KEY_BYTES), random_bytes=os.urandom)
 #: The URL of a database that does not respond.
 AWAY = "postgresql://headgate@127.0.0.1:1/headgate"
 INSERT_TRUST = "insert into trust (id, project, encrypted, due_at) values ($1, $2, $3, now())"
@@ -545,3 +547,53 @@ async def test_a_project_returns_to_a_cell_where_an_observation_ended_after_it_h
     await until(is_counted)
     await cells.move("a")
     assert (await content(cells, 0))["stack"] == 1
+
+
+async def test_each_step_compares_the_move(cells: TwoCells) -> None:
+    """Also those after which other checks would find the difference."""
+    await cells.http.create("s", {})
+    own, other = uuid4(), uuid4()
+    conn = await connect(cells.urls[0])
+
+    async def state() -> MoveState | None:
+        found = await moves.read_state(conn, IN_A)
+        return None if found is None else found.state
+
+    try:
+        await moves.announce_move(conn, IN_A, "b", own)
+        for step in (
+            moves.close_project(conn, IN_A, other),
+            moves.announce_move(conn, IN_A, "b", other),
+        ):
+            assert (await refusal(step)).code == "MoveUnderWay"
+        assert not await moves.end_announced(conn, IN_A, other)
+        assert await state() is MoveState.ANNOUNCED
+        await moves.close_project(conn, IN_A, own)
+        assert (await refusal(moves.set_moved(conn, IN_A, other))).code == "MoveUnderWay"
+        assert not await moves.end_announced(conn, IN_A, own)
+        assert await state() is MoveState.TAKEN
+        arrival = moves.arrive(
+            conn, IN_A, "b", move=other, rows=0, check=await key_check(conn), digests={},
+            position=0, keys=[], tokens=[], keyring=KEYRING,
+        )  # fmt: skip
+        error = await refusal(arrival)
+        assert error.code == "MoveDiffers" and "has the project, too" in str(error)
+        assert await state() is MoveState.TAKEN
+    finally:
+        await conn.close()
+
+
+async def test_an_undo_decides_in_the_new_cell_before_it_changes_a_row(
+    cells: TwoCells, no_notice: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(cells)
+    await interrupt(cells, "move.copied")
+    found: list[bool] = []
+
+    async def read() -> None:
+        rows = await execute(cells.urls[1], "select has_arrived from move_outcome")
+        found.extend(row["has_arrived"] for row in rows)
+
+    once(monkeypatch, moves, "delete_copies", read)
+    await cells.move(undo=True, to="")
+    assert found == [False]
