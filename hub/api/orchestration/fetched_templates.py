@@ -10,6 +10,7 @@ from aiohttp import web
 from engine.errors import Finding, Invalid, MissingTemplates
 from engine.service.requests.requests import StackRequest
 from hub.api.app_context import context_of, project_of
+from hub.api.orchestration.request_texts import fetched_of
 
 T = TypeVar("T")
 #: Templates for one request.
@@ -30,14 +31,20 @@ async def with_templates(
     return await with_fetched_templates(
         lambda fetched: work(replace(new, files={**fetched, **new.files}) if fetched else new),
         lambda url: context.fetch_template(url, max_bytes),
+        fetched_of(request),
     )
 
 
 async def with_fetched_templates(
-    work: Callable[[Mapping[str, str]], Awaitable[T]], fetch: Fetch
+    work: Callable[[Mapping[str, str]], Awaitable[T]],
+    fetch: Fetch,
+    fetched: dict[str, str] | None = None,
 ) -> T:
-    """Call work with templates by URL, again after each MissingTemplates. Raises Invalid."""
-    fetched: dict[str, str] = {}
+    """Call work with templates by URL, again after each MissingTemplates. Raises Invalid.
+
+    fetched: gets the templates.
+    """
+    fetched = {} if fetched is None else fetched
     while True:
         try:
             return await work(fetched)

@@ -1,7 +1,8 @@
-"""Positions of errors and warnings in the texts that a request has sent."""
+"""Positions of errors and warnings in the texts of a request."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from aiohttp import web
@@ -19,6 +20,16 @@ from engine.hot.syntax.source_lines import locate
 from engine.service import StackRequest
 from hub.api.app_context import context_of, project_of
 from hub.api.orchestration import responses
+
+#: The templates that were fetched for a request, by URL.
+FETCHED: web.RequestKey[dict[str, str]] = web.RequestKey("fetched_templates", dict)
+
+
+def fetched_of(request: web.Request) -> dict[str, str]:
+    """The templates that were fetched for a request, by URL; can be changed."""
+    if FETCHED not in request:
+        request[FETCHED] = {}
+    return request[FETCHED]
 
 
 def texts_of(new: StackRequest) -> dict[str, str]:
@@ -80,5 +91,7 @@ async def _locate(
 ) -> list[Finding]:
     if not findings:
         return []
-    work = partial(locate, findings, texts_of(new), new.environment_files)
+    fetched = fetched_of(request)
+    texts = texts_of(replace(new, files={**fetched, **new.files}) if fetched else new)
+    work = partial(locate, findings, texts, new.environment_files)
     return await context_of(request).engine.thread_pool(work, project_of(request))

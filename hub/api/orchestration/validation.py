@@ -43,7 +43,7 @@ from hub.api.orchestration.documents import (
     template_description,
 )
 from hub.api.orchestration.fetched_templates import with_fetched_templates
-from hub.api.orchestration.request_texts import locate_errors, warning_documents
+from hub.api.orchestration.request_texts import fetched_of, locate_errors, warning_documents
 from hub.api.orchestration.stack_requests import read_stack_request
 from hub.api.request_validation import invalid, query_flag, query_list
 from hub.api.routes import Route, json_response
@@ -106,6 +106,7 @@ async def _validate(
                 project,
             ),
             lambda url: context.fetch_template(url, limits.source.max_bytes),
+            fetched_of(request),
         ),
         partial(context.engine.validation_outputs, project),
         {},

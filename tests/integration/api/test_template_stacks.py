@@ -349,3 +349,60 @@ async def test_only_parameters_with_secrets_are_hidden(run: Program, templates: 
     assert "hunter" not in str(shown)
     web_shown = await run.stack_request("GET", inner["id"], "/resources/Web")
     assert web_shown["resource"]["attributes"]["output"] == "2"
+
+
+async def test_members_of_groups_have_templates_at_urls(run: Program, templates: Templates) -> None:
+    def group(size: int) -> Json:
+        member = {
+            "type": STACK,
+            "properties": {"TemplateURL": templates.url(), "Parameters": {"Size": size}},
+        }
+        properties = {"count": 2, "resource_def": member}
+        read = {
+            "one": {"value": {"get_attr": ["g", "resource.1.Outputs.Address"]}},
+            "all": {"value": {"get_attr": ["g", "Outputs.Address"]}},
+        }
+        return template(
+            {"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}}, outputs=read
+        )
+
+    body = {"stack_name": "s", "template": group(2)}
+    status, response = await run.call("POST", "/stacks", body)
+    assert status == 201, response
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert await outputs(run, "s") == {"one": "2", "all": ["2", "2"]}
+    templates.texts.clear()
+    await run.update("s", "PUT", template=group(3))
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert await outputs(run, "s") == {"one": "3", "all": ["3", "3"]}
+    assert templates.fetched == ["/inside.json"]
+
+
+async def test_an_unhealthy_nested_stack_is_replaced(run: Program, templates: Templates) -> None:
+    body = {"stack_name": "s", "template": outer(templates.url(), {"Size": 2})}
+    assert (await run.call("POST", "/stacks", body))[0] == 201
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    inner = await nested(run, "s")
+    stack = await run.stack("s")
+    status, _ = await run.call(
+        "PATCH",
+        f"/stacks/s/{stack['id']}/resources/inner",
+        {"mark_unhealthy": True, "resource_status_reason": "gone"},
+    )
+    assert status == 200
+    await run.update("s", "PATCH")
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    again = await nested(run, "s")
+    assert again["id"] != inner["id"] and (await outputs(run, "s"))["address"] == "2"
+
+
+async def test_faults_of_a_fetched_template_have_their_line(
+    run: Program, templates: Templates
+) -> None:
+    templates.texts["/inside.json"] = INSIDE.replace("value: {Ref: Name}", "valu: x")
+    for path in ("/stacks", "/stacks/preview", "/validate"):
+        body = {"stack_name": "refused", "template": outer(templates.url())}
+        status, response = await run.call("POST", path, body)
+        (found,) = [one for one in response["error"]["findings"] if "valu" in one["reason"]]
+        assert status == 400 and found["file"] == templates.url()
+        assert (found["line"], found["quote"] is None) == (8, False), path
