@@ -27,6 +27,8 @@ MAX_BUSY: Final = 20
 OBSERVER_PAUSE: Final = 5.0
 #: Seconds until an operation that waits for the observer reads its object itself.
 READ_PAUSE: Final = 30.0
+#: Seconds until an operation reads an object again that is not as it will be.
+READ_AGAIN: Final = 1.0
 #: In the progress of an operation that waits for the observer: when it reads its object itself.
 _READ_AT: Final = "read_at"
 _BUSY, _TRIES = "busy", "tries"
@@ -89,6 +91,13 @@ def proceed(call: Call, progress: Mapping[str, Json], reason: str = "") -> Wait:
     """Save the progress and continue at once; the next poll is the first one again."""
     kept = {name: value for name, value in progress.items() if name not in (_READ_AT, _BUSY)}
     return Wait(call.now, {**kept, _TRIES: 0}, reason)
+
+
+def read_again(call: Call, progress: Mapping[str, Json], reason: str, public: str) -> Wait:
+    """Save the progress and read the object itself again after READ_AGAIN."""
+    kept = proceed(call, progress).progress
+    until = call.now + timedelta(seconds=READ_AGAIN)
+    return Wait(until, kept, reason, public_reason=public)
 
 
 def _read_later(call: Call, progress: Mapping[str, Json], reason: str, public: str) -> Wait:

@@ -160,7 +160,7 @@ class KeyPair(CloudType):
             if error.status != FORBIDDEN:
                 return unknown_state(error)
             reason = f"the key pair belongs to the user {owner}; the observer may not read it"
-            public = "the observer may not read the key pairs of their user"
+            public = "the key pair belongs to the user who created it; the observer may not read it"
             return Observation.unknown(f"{reason}: {error}", f"{public}: {error.public}")
 
         return observed_list(

@@ -40,7 +40,12 @@ from engine.types.openstack.nova.server_request import (
     microversion_of,
     own_metadata,
 )
-from engine.types.openstack.nova.server_requests import find_server, post_action, server_name
+from engine.types.openstack.nova.server_requests import (
+    find_server,
+    post_action,
+    server_name,
+    wait_for_fault,
+)
 from engine.types.openstack.nova.server_schema import SERVER
 from engine.types.openstack.nova.server_state import (
     ACTIVE,
@@ -248,6 +253,8 @@ class Server(CloudType):
             case ObjectProgress.PENDING:
                 return poll(call, progress, judged.reason, "the server is not active yet")
             case ObjectProgress.BROKEN:
+                if (wait := wait_for_fault(call, server, progress)) is not None:
+                    return wait
                 server_id = progress["id"]
                 return Failed(judged.reason, server_id, data, public_reason=judged.public)
         await self._ports.associate_floating_ips(session, call, progress["id"])
@@ -344,6 +351,8 @@ class Server(CloudType):
         if server_state.is_deleting(server):
             return poll(call, progress, reason, reason)
         if progress.get("deleting") and server_state.status_of(server) == server_state.ERROR:
+            if (wait := wait_for_fault(call, server, progress)) is not None:
+                return wait
             fault = server_state.fault_reason(server)
             public = "Went to status ERROR"
             return Failed(fault, call.physical_id, call.data, public_reason=public)
@@ -390,6 +399,8 @@ class Server(CloudType):
         judged = server_state.judge(server, {wanted}, action)
         if judged.progress is ObjectProgress.PENDING:
             return poll(call, call.progress or {"asked": True}, judged.reason)
+        if (wait := wait_for_fault(call, server, call.progress or {})) is not None:
+            return wait
         return Failed(judged.reason, call.physical_id, call.data, public_reason=judged.public)
 
     async def _snapshot(self, call: Call) -> Outcome:

@@ -97,6 +97,11 @@ def fault_reason(server: Mapping[str, Json]) -> str:
     return f"{reason}: {remedies[0]}" if remedies else reason
 
 
+def lacks_fault(server: Mapping[str, Json]) -> bool:
+    """Whether a server has the status ERROR without a reason: Nova records it after the status."""
+    return status_of(server) == ERROR and not (server.get("fault") or {}).get("message")
+
+
 def flavor_name(server: Mapping[str, Json]) -> str:
     return str((server.get("flavor") or {}).get("original_name") or "")
 

@@ -13,7 +13,12 @@ from engine.types.openstack.lookups import IMAGES, find_flavor
 from engine.types.openstack.nova import server_state
 from engine.types.openstack.nova.server_ports import PORT_NAMES, ServerPorts, port_names
 from engine.types.openstack.nova.server_request import own_metadata
-from engine.types.openstack.nova.server_requests import find_server, post_action, server_name
+from engine.types.openstack.nova.server_requests import (
+    find_server,
+    post_action,
+    server_name,
+    wait_for_fault,
+)
 from engine.types.openstack.nova.server_state import (
     ACTIVE,
     SHUTOFF,
@@ -151,6 +156,8 @@ class ServerUpdate:
                 return None
             case ObjectProgress.PENDING:
                 return poll(self._call, self._progress, judged.reason)
+        if (wait := wait_for_fault(self._call, server, self._progress)) is not None:
+            return wait
         return self._failed(f"Rebuilding server failed: {judged.reason}", "the rebuild failed")
 
     async def _wanted_image(self) -> str:
@@ -205,9 +212,11 @@ class ServerUpdate:
             "host": server.get("OS-EXT-SRV-ATTR:host"),
         }
 
-    async def _resize_failure(self, server: Mapping[str, Json], wanted: str) -> Failed:
+    async def _resize_failure(self, server: Mapping[str, Json], wanted: str) -> Outcome:
         """With the message of the server's fault or of its last resize: the server may have
         returned to its former state."""
+        if (wait := wait_for_fault(self._call, server, self._progress)) is not None:
+            return wait
         status = server_state.status_of(server)
         if status == server_state.ERROR:
             why = server_state.fault_reason(server)

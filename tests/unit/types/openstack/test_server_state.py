@@ -1,10 +1,11 @@
 """What the document of a server says about an operation on it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from engine.types.contract import Confirmation
+from engine.types.contract import Confirmation, Failed, Wait
 from engine.types.openstack.cloud_operation import ObjectProgress
 from engine.types.openstack.nova.server_state import (
     ResizeMove,
@@ -18,6 +19,8 @@ from engine.types.openstack.nova.server_state import (
     networks_attribute,
     next_resize_move,
 )
+from tests.unit.types.calls import NOW, a_call, run
+from tests.unit.types.openstack.clouds import Answers, answer, type_with
 
 Json = Any
 YES, NO = Confirmation("resize", True, "ann"), Confirmation("resize", False, "ann")
@@ -70,6 +73,27 @@ def test_the_reason_of_a_fault() -> None:
     crowded = server("ERROR", fault={"message": "No valid host was found. ", "code": 500})
     assert "use a smaller flavor" in fault_reason(crowded)
     assert 'due to "Message: Unknown, Code: Unknown"' in fault_reason(server("ERROR"))
+
+
+@pytest.mark.parametrize("fault", [{"message": "on fire", "code": 500}, None])
+async def test_nova_records_the_fault_after_the_status(fault: Json) -> None:
+    """The server is read once more; a server that has no fault then fails, too."""
+    web = Answers(answer(200, {"server": server("ERROR")}))
+    type_ = type_with(web, "OS::Nova::Server")
+    waits = await run(type_, "suspend", a_call(
+        type_, {"flavor": "f", "image": "i"}, credential="t", physical_id="S",
+        progress={"asked": True},
+    ))  # fmt: skip
+    assert isinstance(waits, Wait) and waits.until == NOW + timedelta(seconds=1)
+    more = {"fault": fault} if fault else {}
+    web = Answers(answer(200, {"server": server("ERROR", **more)}))
+    type_ = type_with(web, "OS::Nova::Server")
+    failed = await run(type_, "suspend", a_call(
+        type_, {"flavor": "f", "image": "i"}, credential="t", physical_id="S",
+        progress=waits.progress,
+    ))  # fmt: skip
+    assert isinstance(failed, Failed)
+    assert ("on fire" if fault else "Message: Unknown") in failed.reason
 
 
 BEGIN, ASKED = ResizePhase.BEGIN, ResizePhase.ASKED
