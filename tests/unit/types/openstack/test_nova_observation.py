@@ -97,7 +97,7 @@ async def test_key_pairs_of_another_user_are_unknown_and_not_missing(reader: boo
     (found,), _ = await observe(KEY_PAIR, [key_pair(1, "k")], REFUSED, reader=reader)
     assert found.state is ObservedState.UNKNOWN
     assert "belongs to the user alice" in found.reason and "Policy" in found.reason
-    assert "alice" not in found.public_reason and "their user" in found.public_reason
+    assert "alice" not in found.public_reason and "who created it" in found.public_reason
 
 
 def test_key_pairs_are_observed_by_owner_if_it_is_recorded() -> None:
