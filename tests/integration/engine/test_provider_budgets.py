@@ -34,7 +34,8 @@ SLOW = 0.1
 DEFERRED_DUE = """
 with due as (update observation_schedule set next_at = now() where deferred is not null),
 passed as (
-    select b.endpoint, min((turn.value ->> 0)::float) - extract(epoch from now())::float as seconds
+    select b.endpoint,
+           min((turn.value ->> 0)::float) - extract(epoch from now())::float + $1 as seconds
       from provider_budget b cross join lateral jsonb_each(b.state -> 'turns') turn
      group by b.endpoint)
 update provider_budget b
@@ -114,8 +115,9 @@ async def observe_due(run: Program, observer: Observer) -> None:
     await observer.observe_due()
 
 
-async def continue_deferred(run: Program, observer: Observer) -> None:
-    await run.database.pool.execute(DEFERRED_DUE)
+async def continue_deferred(run: Program, observer: Observer, late: float = 0.0) -> None:
+    """Observe at the time of the next turn, or some seconds later."""
+    await run.database.pool.execute(DEFERRED_DUE, late)
     await observer.observe_due()
 
 
@@ -244,8 +246,9 @@ async def test_projects_take_turns(run: Program, things: Things) -> None:
     await observer.observe_due()
     turns = await run.database.pool.fetchval("select state -> 'turns' from provider_budget")
     assert {key: count for key, (_, count) in turns.items()} == {run.project: 2, "other": 2}
-    for _ in range(2):
-        await continue_deferred(run, observer)
+    # Who uses a turn late makes the next one as late: here less than four seconds.
+    for late in (0.0, 4.0):
+        await continue_deferred(run, observer, late)
     assert (await drift_of(other))["paused"] == []
     assert (await drift_of(run))["paused"][0]["resources"] == 4
 

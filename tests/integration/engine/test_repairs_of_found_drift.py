@@ -617,6 +617,32 @@ async def test_what_a_process_has_found_before_it_ended_is_repaired(
     assert world.operations("a") == REPLACED and await waiting(run) == 0
 
 
+async def test_a_process_that_ended_after_its_repair_had_begun_repairs_once(
+    run: Program, world: World
+) -> None:
+    """What waits is observed again, and is as recorded then."""
+    await created(run, {"a": thing()}, REPAIR)
+    await observe(run)
+    world.observed["a"] = changed(7)
+    await make_due(run)
+    observer = observer_of(run)
+
+    async def end(found: Sequence[FoundDrift]) -> None:
+        raise asyncio.CancelledError
+
+    observer.repairs._drop = end  # type: ignore[method-assign]
+    with suppress(asyncio.CancelledError):
+        await observer.observe_due()
+    await until_repaired(run, 1)
+    world.observed.clear()
+    assert await waiting(run) == 1
+    await age_waiting(run)
+    assert await observer_of(run).repairs.make_due() == 1
+    await observer_of(run).observe_due()
+    await until_repaired(run, 1)
+    assert world.operations("a") == REPLACED and await waiting(run) == 0
+
+
 @pytest.mark.parametrize("on_drift", ["notify", "hold"])
 async def test_what_a_process_has_found_before_it_ended_is_reported(
     run: Program, world: World, on_drift: str
