@@ -24,7 +24,7 @@ with recursive tree (id, project) as (
     insert into observation_schedule as q (stack_id, project, next_at, requested_at)
     select id, project, 'epoch', clock_timestamp() from tree order by id
     on conflict (stack_id) do update
-       set requested_at = excluded.requested_at,
+       set requested_at = clock_timestamp(),  -- later than a claim for which this has waited
            next_at = case when q.claimed_at is null then excluded.next_at else q.next_at end
     returning q.stack_id
 )
@@ -96,7 +96,7 @@ due as (
      order by stack_id
     on conflict (stack_id) do update
        set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
-           reported_at = excluded.reported_at,
+           reported_at = clock_timestamp(),  -- as above
            resume_at = case when q.claimed_at is null and q.next_at > excluded.next_at
                             then q.next_at else q.resume_at end,
            next_at = case when q.claimed_at is null
