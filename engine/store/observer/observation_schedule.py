@@ -96,7 +96,7 @@ due as (
      order by stack_id
     on conflict (stack_id) do update
        set reported = array(select unnest(q.reported) union select unnest(excluded.reported)),
-           reported_at = clock_timestamp(),  -- as above
+           reported_at = clock_timestamp(),  -- later than a claim for which this has waited
            resume_at = case when q.claimed_at is null and q.next_at > excluded.next_at
                             then q.next_at else q.resume_at end,
            next_at = case when q.claimed_at is null
