@@ -43,6 +43,15 @@ async def _sign_in_by_password(page: Page, password: str) -> None:
     await page.get_by_role("button", name="Sign in").click()
 
 
+async def _signed_in_reader(visit: Visit, owner: Http, token_server: Program) -> Page:
+    token = await insert_credential(token_server.database, owner.project, "rita", ["reader"])
+    rita: Visitor = await visit(owner, **WIDE)
+    page = await rita.open("inbox")
+    await _sign_in_by_token(page, token)
+    await expect(page.get_by_text("live", exact=True)).to_be_visible()
+    return page
+
+
 async def test_a_reader_signs_in_with_a_token_and_sees_the_approvers(
     visit: Visit, owner: Http, token_server: Program
 ) -> None:
@@ -80,11 +89,7 @@ async def test_a_reader_signs_in_with_a_token_and_sees_the_approvers(
 async def test_a_sign_out_shows_no_ended_session_while_the_server_responds(
     visit: Visit, owner: Http, token_server: Program
 ) -> None:
-    token = await insert_credential(token_server.database, owner.project, "rita", ["reader"])
-    rita: Visitor = await visit(owner, **WIDE)
-    page = await rita.open("inbox")
-    await _sign_in_by_token(page, token)
-    await expect(page.get_by_text("live", exact=True)).to_be_visible()
+    page = await _signed_in_reader(visit, owner, token_server)
     ended, shown = asyncio.Event(), asyncio.Event()
 
     async def hold(route: Route) -> None:
@@ -114,11 +119,7 @@ async def test_a_sign_out_shows_no_ended_session_while_the_server_responds(
 async def test_a_sign_out_after_the_session_has_ended_signs_out(
     visit: Visit, owner: Http, token_server: Program
 ) -> None:
-    token = await insert_credential(token_server.database, owner.project, "rita", ["reader"])
-    rita: Visitor = await visit(owner, **WIDE)
-    page = await rita.open("inbox")
-    await _sign_in_by_token(page, token)
-    await expect(page.get_by_text("live", exact=True)).to_be_visible()
+    page = await _signed_in_reader(visit, owner, token_server)
     await page.context.clear_cookies()
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_label("Token", exact=True)).to_be_visible()

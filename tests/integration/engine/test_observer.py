@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from engine.store.observer import observation_schedule
-from engine.store.observer.observation_schedule import FinishedObservation
+from engine.store.observer.observation_schedule import FinishedObservation, report_resources
 from engine.types.contract import Call
 from engine.types.observation import Difference, Observation
 from engine.types.registry import TypeRegistry
@@ -21,7 +21,7 @@ from engine.work.observer.observer import BATCHES_OF_PROJECT, Observer
 from tests.integration.conftest import QUICK
 from tests.support.changes import observed, put, thing
 from tests.support.paused_observers import run_observers
-from tests.support.program import Program, program
+from tests.support.program import Program, eventually, program
 from tests.support.scripted_type import Thing, World
 
 CHANGED = Observation(ObservedState.DEGRADED, reason="it is slow")
@@ -269,3 +269,53 @@ async def observing(run: Program, registry: TypeRegistry) -> AsyncIterator[None]
         stop.set()
         observer.wake()
         await task
+
+
+@pytest.mark.parametrize("by", ["report", "request"])
+async def test_what_is_asked_for_while_a_claim_is_made_is_observed_after_it(
+    unobserved: Program, by: str
+) -> None:
+    """It waits for the row that the claim has locked, and the claim does not have it."""
+    run = unobserved
+    await run.create("s", {"a": thing(), "b": thing()})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    stack_id = UUID(str((await run.stack("s"))["id"]))
+    rows = await run.database.pool.fetch("select id from resource where stack_id = $1", stack_id)
+    first, second = (row["id"] for row in rows)
+    lease = timedelta(seconds=30)
+
+    async def ask() -> None:
+        async with run.database.connection() as conn:
+            if by == "report":
+                await report_resources(conn, [(stack_id, [second])])
+            else:
+                await observation_schedule.request(conn, stack_id)
+
+    async def is_blocked() -> bool:
+        return bool(await run.database.pool.fetchval(
+            "select count(*) from pg_stat_activity"
+            " where wait_event_type = 'Lock' and datname = current_database()"
+        ))  # fmt: skip
+
+    async with run.database.connection() as conn:
+        await report_resources(conn, [(stack_id, [first])])
+    async with asyncio.TaskGroup() as tasks, run.database.transaction(by_index=True) as conn:
+        # As a claim, which locks the row before it says when it began.
+        await conn.execute(
+            "select from observation_schedule where stack_id = $1 for update", stack_id
+        )
+        tasks.create_task(ask())
+        await eventually(is_blocked)
+        claimed = await observation_schedule.claim(
+            conn, 50, lease, [], urgent_only=[], reports_last=[]
+        )
+    (one,) = claimed
+    assert one.resources == [first]
+    async with run.database.transaction() as conn:
+        ended = FinishedObservation(one, timedelta(days=1), 2, 0, True)
+        await observation_schedule.finish(conn, [ended])
+    async with run.database.transaction(by_index=True) as conn:
+        (again,) = await observation_schedule.claim(
+            conn, 50, lease, [], urgent_only=[], reports_last=[]
+        )
+    assert again.requested if by == "request" else second in (again.resources or ())

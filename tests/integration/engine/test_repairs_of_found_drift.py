@@ -13,10 +13,10 @@ import pytest
 
 from engine.plan.convergence import ConvergencePolicy
 from engine.store.hooks.drift_hooks import ApprovedRepair
-from engine.store.observer import observation_schedule, waiting_repairs
+from engine.store.observer import waiting_repairs
 from engine.store.observer.drift_rows import RepairableStack
 from engine.store.observer.found_drift import FoundDrift
-from engine.store.observer.observation_schedule import FinishedObservation, report_resources
+from engine.store.observer.observation_schedule import report_resources
 from engine.types.contract import Failed
 from engine.types.observation import Observation
 from engine.weekly_window import DAYS
@@ -971,51 +971,3 @@ async def test_a_repair_that_always_fails_is_attempted_once_more_and_not_for_eve
     await make_due(run)
     await failing().observe_due()
     assert len(attempts) == 3 and await waiting(run) == 1
-
-
-@pytest.mark.parametrize("by", ["report", "request"])
-async def test_what_is_asked_for_while_a_claim_is_made_is_observed_after_it(
-    run: Program, by: str
-) -> None:
-    """It waits for the row that the claim has locked, and the claim does not have it."""
-    await created(run, {"a": thing(), "b": thing()}, REPAIR)
-    stack_id = UUID(str((await run.stack("s"))["id"]))
-    rows = await run.database.pool.fetch("select id from resource where stack_id = $1", stack_id)
-    first, second = (row["id"] for row in rows)
-    lease = timedelta(seconds=30)
-
-    async def ask() -> None:
-        async with run.database.connection() as conn:
-            if by == "report":
-                await report_resources(conn, [(stack_id, [second])])
-            else:
-                await observation_schedule.request(conn, stack_id)
-
-    async def is_blocked() -> bool:
-        return bool(await run.database.pool.fetchval(
-            "select count(*) from pg_stat_activity"
-            " where wait_event_type = 'Lock' and datname = current_database()"
-        ))  # fmt: skip
-
-    async with run.database.connection() as conn:
-        await report_resources(conn, [(stack_id, [first])])
-    async with asyncio.TaskGroup() as tasks, run.database.transaction(by_index=True) as conn:
-        # As a claim, which locks the row before it says when it began.
-        await conn.execute(
-            "select from observation_schedule where stack_id = $1 for update", stack_id
-        )
-        tasks.create_task(ask())
-        await eventually(is_blocked)
-        claimed = await observation_schedule.claim(
-            conn, 50, lease, [], urgent_only=[], reports_last=[]
-        )
-    (one,) = claimed
-    assert one.resources == [first]
-    async with run.database.transaction() as conn:
-        ended = FinishedObservation(one, timedelta(days=1), 2, 0, True)
-        await observation_schedule.finish(conn, [ended])
-    async with run.database.transaction(by_index=True) as conn:
-        (again,) = await observation_schedule.claim(
-            conn, 50, lease, [], urgent_only=[], reports_last=[]
-        )
-    assert again.requested if by == "request" else second in (again.resources or ())
