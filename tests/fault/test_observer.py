@@ -4,6 +4,7 @@ round of a converge is one update."""
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -56,11 +57,12 @@ async def things() -> AsyncIterator[Things]:
         yield service
 
 
-@pytest.mark.parametrize("point", (*DRIFT_POINTS, *BUDGET_POINTS))
-async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
-    database_url: str, tmp_path: Path, things: Things, point: str
-) -> None:
-    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
+@asynccontextmanager
+async def undetected_loss(
+    database_url: str, folder: Path, things: Things
+) -> AsyncIterator[tuple[ServerProcess, asyncpg.Connection, Http]]:
+    """A server, which is stopped, and its stack, of which an object is gone."""
+    server = ServerProcess(folder, settings=SETTINGS, database_url=database_url)
     conn = await asyncpg.connect(database_url)
     connector = aiohttp.TCPConnector(force_close=True)
     try:
@@ -71,74 +73,68 @@ async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
             assert await http.until_ended("s") == "CREATE_COMPLETE"
             await asyncio.to_thread(server.stop)
             del things.objects[(await lost(conn))]
-            await asyncio.to_thread(server.start, fault=f"{point}:1:kill")
-            await conn.execute(DUE)
-
-            async def is_dead() -> bool:
-                return not server.is_running
-
-            await eventually(is_dead)
-            await asyncio.to_thread(server.start)
-            await conn.execute(DUE)
-
-            async def is_repaired() -> bool:
-                return bool((await http.stack("s"))["stack_status"] == "UPDATE_COMPLETE")
-
-            await eventually(is_repaired)
-            # The next observation finds everything as recorded.
-            await http.act("s", "observe")
-
-            async def is_observed() -> bool:
-                drift = await http.stack_request("GET", "s", "/drift")
-                return not drift["observing"] and drift["resources"] == []
-
-            await eventually(is_observed)
-            history = await http.stack_request("GET", "s", "/history")
-            found = Counter(
-                one["type"].removeprefix("headgate.resource.drift.")
-                for one in history["events"] if ".drift." in one["type"]
-            )  # fmt: skip
-            assert found["detected"] == 1 and found["unrepaired"] == 0
-            assert things.requests["create"] == 3 and len(things.objects) == 2
+            yield server, conn, http
     finally:
         await conn.close()
         await asyncio.to_thread(server.stop)
+
+
+async def die(server: ServerProcess, conn: asyncpg.Connection, point: str) -> None:
+    """Start the server, which observes its stacks and dies when it passes the point."""
+    await asyncio.to_thread(server.start, fault=f"{point}:1:kill")
+    await conn.execute(DUE)
+
+    async def is_dead() -> bool:
+        return not server.is_running
+
+    await eventually(is_dead)
+
+
+@pytest.mark.parametrize("point", (*DRIFT_POINTS, *BUDGET_POINTS))
+async def test_a_death_at_any_commit_reports_and_repairs_drift_once(
+    database_url: str, tmp_path: Path, things: Things, point: str
+) -> None:
+    async with undetected_loss(database_url, tmp_path, things) as (server, conn, http):
+        await die(server, conn, point)
+        await asyncio.to_thread(server.start)
+        await conn.execute(DUE)
+
+        async def is_repaired() -> bool:
+            return bool((await http.stack("s"))["stack_status"] == "UPDATE_COMPLETE")
+
+        await eventually(is_repaired)
+        # The next observation finds everything as recorded.
+        await http.act("s", "observe")
+
+        async def is_observed() -> bool:
+            drift = await http.stack_request("GET", "s", "/drift")
+            return not drift["observing"] and drift["resources"] == []
+
+        await eventually(is_observed)
+        history = await http.stack_request("GET", "s", "/history")
+        found = Counter(
+            one["type"].removeprefix("headgate.resource.drift.")
+            for one in history["events"] if ".drift." in one["type"]
+        )  # fmt: skip
+        assert found["detected"] == 1 and found["unrepaired"] == 0
+        assert things.requests["create"] == 3 and len(things.objects) == 2
 
 
 async def test_drift_that_a_killed_process_has_found_is_repaired_without_a_further_interval(
     database_url: str, tmp_path: Path, things: Things
 ) -> None:
-    server = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url)
-    conn = await asyncpg.connect(database_url)
-    connector = aiohttp.TCPConnector(force_close=True)
-    try:
+    async with undetected_loss(database_url, tmp_path, things) as (server, conn, http):
+        await die(server, conn, "observed.after")
         await asyncio.to_thread(server.start)
-        async with aiohttp.ClientSession(connector=connector) as session, asyncio.timeout(PATIENCE):
-            http = Http(session, server.url)
-            await http.create("s", {name: thing(things) for name in "ab"}, environment=POLICY)
-            assert await http.until_ended("s") == "CREATE_COMPLETE"
-            await asyncio.to_thread(server.stop)
-            del things.objects[(await lost(conn))]
-            await asyncio.to_thread(server.start, fault="observed.after:1:kill")
-            await conn.execute(DUE)
+        assert await conn.fetchval(IN_AN_HOUR)
+        await conn.execute(AGE_WAITING)
 
-            async def is_dead() -> bool:
-                return not server.is_running
+        async def is_repaired() -> bool:
+            status = (await http.stack("s"))["stack_status"]
+            return status == "UPDATE_COMPLETE" and not await conn.fetchval(WAITS)
 
-            await eventually(is_dead)
-            await asyncio.to_thread(server.start)
-            assert await conn.fetchval(IN_AN_HOUR)
-            await conn.execute(AGE_WAITING)
-
-            async def is_repaired() -> bool:
-                status = (await http.stack("s"))["stack_status"]
-                return status == "UPDATE_COMPLETE" and not await conn.fetchval(WAITS)
-
-            await eventually(is_repaired)
-            assert things.requests["create"] == 3 and len(things.objects) == 2
-    finally:
-        await conn.close()
-        await asyncio.to_thread(server.stop)
+        await eventually(is_repaired)
+        assert things.requests["create"] == 3 and len(things.objects) == 2
 
 
 @pytest.mark.parametrize(
